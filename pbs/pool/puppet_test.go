@@ -39,10 +39,16 @@ func (s *site) puppet(name string) *puppet {
 	p := &puppet{site: s, base: "https://" + s.conf.Listen, session: line.Nonce()}
 	p.http = &http.Client{Transport: &http.Transport{TLSClientConfig: line.Client(code.Fingerprint, id)}}
 	s.Cleanup(p.http.CloseIdleConnections)
+	p.enter()
+	return p
+}
+
+// enter says what the computer is, and begins a session.
+func (p *puppet) enter() {
+	p.Helper()
 	what := line.Computer{Architecture: "x86_64", System: "LINUX", Cores: 4, Speed: 1, Disk: 1 << 40}
 	p.must(line.RegisterPath, line.Register{Version: line.Version, Computer: what}, nil)
 	p.must(line.ConnectPath, line.Connect{Version: line.Version, Session: p.session}, nil)
-	return p
 }
 
 // post gives the status of the answer.

@@ -50,21 +50,27 @@
 //
 // # When one side is gone
 //
+// Each row is a test of package gbroker/pbs/pool, whose name stands behind it.
+//
 //	agent killed           its jobs end with it. Restarted, it tells which were cut off and brings what ended
 //	                       before. A rerunnable one starts again, from the checkpoint that was brought last;
-//	                       another is LOST, with the reason. It waits for supervisors of before, which end the programs
+//	                       another is LOST, with the reason. It waits for supervisors of before, which end the
+//	                       programs                                     TestAgentIsKilled, TestAgentIsBackAtOnce
 //	agent cut off          it goes on with its jobs. Heard again within the pool's silence all is as it was; after it
-//	                       jobs count as cut off, and what it brings then is refused
-//	agent lost its folder  connect shows what it does not hold any more: cut off at once
-//	agent lost a job       two reports in a row do not name it: cut off. One may have been written before the agent had it
+//	                       jobs count as cut off, and what it brings then is refused        TestComputerIsCutOff
+//	agent lost its folder  connect shows what it does not hold any more: cut off at once. What it had no token for it
+//	                       is given again                                                TestComputerLosesItsFolder
+//	agent lost a job       two reports in a row do not name it: cut off. One may have been written before the agent
+//	                       had it                                                            TestComputerForgetsAJob
 //	output that the pool   the agent says so as the end of the job; a kill is obeyed also while output is on its way,
 //	cannot take            and what comes after the end is refused
+//	                                      TestOutputIsRefused, TestKillWhileOutputIsBrought, TestFileComesTooLate
 //	pool restarted         agents try again with pauses that grow and differ by chance; jobs go on and what ends is
-//	                       kept until the pool has it
+//	                       kept until the pool has it                                            TestPoolIsRestarted
 //	pool lost its database the broker asks for its jobs by their control directories, whose grants say which
 //	                       computer has which; agents are told 409, register, and connect. What waited is
-//	                       submitted again by the broker
-//	pool lost its identity it is another pool: agents refuse it, and join with new codes
+//	                       submitted again by the broker         TestPoolLosesItsDatabase, TestPoolLosesWhatWaited
+//	pool lost its identity it is another pool: agents refuse it, and join with new codes    TestPoolLosesItsIdentity
 //
 // # Twelve states
 //
