@@ -39,30 +39,62 @@ func (s *System) submit(sub grid.Submission) (grid.LocalID, error) {
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if taken || s.known[sub.ID] != nil {
+	if taken {
 		return local, nil
 	}
-	e := newEntry(s.specify(sub))
-	if err := s.refuse(e); err != nil {
+	e, err := s.accept(sub)
+	switch {
+	case err != nil:
+		return "", err
+	case e == nil:
+		return local, nil
+	}
+	if e.Deadline != 0 {
+		s.admission.Lock()
+		defer s.admission.Unlock()
+		if err := s.late(e); err != nil {
+			return "", err
+		}
+	}
+	if err := s.enqueue(sub, e); err != nil {
 		return "", err
 	}
-	if err := s.late(e); err != nil {
-		return "", err
+	if e.Deadline != 0 {
+		s.admission.take()
+	}
+	return local, nil
+}
+
+// accept makes an entry of a submission that some computer can run; nil where there is one already.
+func (s *System) accept(sub grid.Submission) (*entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[sub.ID] != nil {
+		return nil, nil
+	}
+	e := newEntry(s.specify(sub))
+	return e, s.refuse(e)
+}
+
+// enqueue lets an entry wait, once it is spooled.
+func (s *System) enqueue(sub grid.Submission, e *entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[sub.ID] != nil {
+		return nil
 	}
 	if len(s.known) >= s.config.MaxQueue {
-		return "", fmt.Errorf("%w: the queue holds %d jobs already", grid.ErrUnavailable, len(s.known))
+		return fmt.Errorf("%w: the queue holds %d jobs already", grid.ErrUnavailable, len(s.known))
 	}
 	if err := control.WriteSubmit(sub.Control, sub.ID); err != nil {
-		return "", err
+		return err
 	}
 	if err := s.spool(e); err != nil {
-		return "", err
+		return err
 	}
 	s.known[e.id], s.byTag[e.tag] = e, e
 	s.again(e)
-	return local, nil
+	return nil
 }
 
 func checkSubmission(sub grid.Submission) error {

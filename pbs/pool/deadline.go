@@ -1,8 +1,6 @@
 package pool
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -216,25 +214,4 @@ func (c *computer) hasRoom(e *entry) bool {
 		}
 	}
 	return true
-}
-
-// late says why a job would not end by its deadline: for good, or for as long as others are before it. s.mu is held.
-func (s *System) late(e *entry) error {
-	if e.Deadline == 0 {
-		return nil
-	}
-	now, computers := control.Now(), s.sorted()
-	o := offersOf(computers)
-	j := s.asked(e, o)
-	_, waiting := s.dated(o)
-	_, err := s.config.Rule.Admit(now, s.desks(now, computers, false), waiting, &j)
-	var r *desks.Refusal
-	if !errors.As(err, &r) {
-		return err
-	}
-	kind := grid.ErrInvalid
-	if _, err := s.config.Rule.Admit(now, s.desks(now, computers, true), nil, &j); err == nil {
-		kind = grid.ErrUnavailable
-	}
-	return fmt.Errorf("%w: %w", kind, r)
 }

@@ -3,7 +3,6 @@ package pool
 import (
 	"cmp"
 	"errors"
-	"slices"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -120,12 +119,7 @@ func (f *foresight) inTime(j desks.Job, deadline grid.Tick, or desks.Place) desk
 // alone is when the pool would have ended a job at the soonest if it had no other.
 func (f *foresight) alone(j *desks.Job) grid.Tick {
 	if f.empty == nil {
-		computers := slices.Clone(f.computers)
-		for i := range computers {
-			c := &computers[i]
-			c.Lanes, c.Free, c.Tenant = make([]grid.Tick, c.Cores), 0, ""
-		}
-		f.empty = f.rule.Plan(f.forecast.at, computers, nil)
+		f.empty = f.rule.Plan(f.forecast.at, emptied(f.computers), nil)
 	}
 	return f.empty.Earliest(j)
 }

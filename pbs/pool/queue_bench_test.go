@@ -1,8 +1,12 @@
 package pool
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -40,6 +44,26 @@ func queued(t testing.TB, computers, jobs int, deadline grid.Tick) *System {
 	return s
 }
 
+// handed is a job of an hour as a broker hands it in.
+func handed(t testing.TB, deadline grid.Tick) grid.Submission {
+	t.Helper()
+	id := grid.NewJobID("p", fmt.Sprintf("%026d", time.Now().UnixNano()))
+	dir := t.TempDir()
+	j := grid.Submission{
+		ID: grid.AttemptID{Job: id, Epoch: grid.Epoch{Term: 1}, Attempt: 1}, Limit: grid.Hour, Expected: grid.Hour, Work: filepath.Join(dir, "w"), Control: filepath.Join(dir, "c"),
+	}
+	for _, d := range []string{j.Work, j.Control} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Job = grid.Job{ID: id, Program: grid.Program{Executable: "/bin/true"}, Demand: single, Walltime: grid.Hour}
+	if deadline != 0 {
+		j.Job.Terms.Deadline = control.Now() + deadline
+	}
+	return j
+}
+
 // A full pool looks for what can start, and tells its broker when the rest will.
 func BenchmarkQueue(b *testing.B) {
 	for _, n := range []int{100, 1000} {
@@ -48,6 +72,13 @@ func BenchmarkQueue(b *testing.B) {
 			for what, do := range map[string]func() error{
 				"pass": func() error { s.pass(); return nil },
 				"look": func() error { _, err := s.Snapshot(b.Context()); return err },
+				"submit": func() error {
+					_, err := s.Submit(b.Context(), handed(b, deadline))
+					if errors.Is(err, grid.ErrInvalid) || errors.Is(err, grid.ErrUnavailable) {
+						return nil // it is too late, which is told as fast
+					}
+					return err
+				},
 			} {
 				b.Run(fmt.Sprintf("%d/dated=%v/%s", n, deadline != 0, what), func(b *testing.B) {
 					for range b.N {

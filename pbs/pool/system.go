@@ -29,6 +29,8 @@ type System struct {
 	log      *zap.Logger
 	wake     chan struct{} // something changed: run a pass
 
+	admission admission // locked before mu
+
 	mu        sync.Mutex
 	known     map[grid.AttemptID]*entry
 	byTag     map[string]*entry
