@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"gbroker/api"
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -100,6 +101,9 @@ func (s service) guarantee(ctx context.Context, j *grid.Job) (grid.Reservation, 
 			r.Site = c.Peer
 		}
 		return r, err
+	}
+	if core.Never(d) {
+		return grid.Reservation{}, fmt.Errorf("%w: no site that is known here could ever run it: %s", grid.ErrInvalid, core.Reasons(d))
 	}
 	return grid.Reservation{}, fmt.Errorf("%w: no site can run it now", grid.ErrNotYet)
 }

@@ -81,5 +81,5 @@ func apart(of []sized, asked, most int) string {
 	for _, s := range best {
 		names = append(names, string(s.name))
 	}
-	return fmt.Sprintf("its parts are to reach each other, and it asks for %d processors: of the sites whose nodes do (batch.reach, at each of them) %s have the most, %d", asked, strings.Join(names, " and "), have)
+	return fmt.Sprintf("its parts are to reach each other, and it asks for %d processors: of the sites whose nodes do (batch.reach, at each of them) no more than %d are together, at %s", asked, have, strings.Join(names, " and "))
 }

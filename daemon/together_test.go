@@ -29,9 +29,9 @@ func TestTooWideForAllSites(t *testing.T) {
 		{processes: 13, sites: 3, choice: grid.Choice{Only: []grid.SiteName{"b", "a"}}, more: []sized{{"d", 100, nil}}, says: "have 12 together"},
 		{processes: 29, sites: 5, choice: grid.Choice{Not: []grid.SiteName{"d"}}, more: []sized{{"d", 0, nil}}, says: "have 28 together"},
 		{processes: 16, sites: 3, reach: true},
-		{processes: 17, sites: 3, reach: true, says: "of the sites whose nodes do (batch.reach, at each of them) c have the most, 16"},
+		{processes: 17, sites: 3, reach: true, says: "of the sites whose nodes do (batch.reach, at each of them) no more than 16 are together, at c"},
 		{processes: 19, sites: 3, reach: true, more: []sized{{"d", 2, []grid.SiteName{"b", "e"}}, {"e", 17, []grid.SiteName{"d"}}}},
-		{processes: 20, sites: 3, reach: true, more: []sized{{"d", 2, []grid.SiteName{"b", "e"}}, {"e", 17, []grid.SiteName{"d"}}}, says: "e and d have the most, 19"},
+		{processes: 20, sites: 3, reach: true, more: []sized{{"d", 2, []grid.SiteName{"b", "e"}}, {"e", 17, []grid.SiteName{"d"}}}, says: "no more than 19 are together, at e and d"},
 		{processes: 29, sites: 3, reach: true, says: "have 28 together"},
 	} {
 		j := grid.Job{

@@ -17,7 +17,7 @@ func reservationsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reservations --config FILE",
 		Short: "Show the reservation book of the site",
-		Long: `reservations lists who holds which nodes of the site, from when to when, those that users of the site hold elsewhere,
+		Long: `reservations lists who holds which nodes of the site, or how much of its uplink, from when to when, those that users of the site hold elsewhere,
 and for a while those that are over, with why. A maintenance window of gbroker.yaml takes the place of what is in its way;
 its holders are told at once.`,
 		Example: "  gbroker reservations --config FILE\n  gbroker reservations --json --config FILE | jq '.[] | select(.state == \"LOST\")'",
@@ -47,7 +47,19 @@ func printBook(w io.Writer, list []api.HeldReservation) error {
 		if h.Job != nil {
 			job = string(*h.Job)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s@%s\t%s %s\t%s\t%s\t%s\t%v\t\n", h.ID, h.Site, h.User, h.Home, h.State, strings.Join(strings.Fields(h.Reason), " "), at(h.Start), at(h.End), job, h.Nodes)
+		fmt.Fprintf(t, "%s\t%s\t%s@%s\t%s %s\t%s\t%s\t%s\t%s\t\n", h.ID, h.Site, h.User, h.Home, h.State, strings.Join(strings.Fields(h.Reason), " "), at(h.Start), at(h.End), job, reservedOf(h))
 	}
 	return t.Flush()
+}
+
+// reservedOf is what is reserved: nodes, or so much of the uplink.
+func reservedOf(h api.HeldReservation) string {
+	if h.Bandwidth > 0 {
+		return cli.Size(h.Bandwidth) + "/s"
+	}
+	names := make([]string, len(h.Nodes))
+	for i, n := range h.Nodes {
+		names[i] = string(n)
+	}
+	return strings.Join(names, ",")
 }

@@ -127,6 +127,8 @@ func (d *document) first() []byte {
 // spread lets the job lie over several sites; the broker gets what was understood.
 func (d *document) spread(s spread) error {
 	switch {
+	case s.sites == 0 && s.reach:
+		return cli.BadUsage("--reach is for a job over several sites: say --sites-at-most too, or write reach=\"true\" into its Coallocation")
 	case s.sites == 0:
 		return nil
 	case d.sweep != nil:

@@ -50,12 +50,6 @@ func (s *spread) flags(cmd *cobra.Command) {
 
 // of is what a job says of it when the flags have been heard.
 func (s *spread) of(j *grid.Job) error {
-	if s.sites == 0 {
-		if s.reach {
-			return cli.BadUsage("--reach is for a job over several sites: say --sites-at-most too, or write reach=\"true\" into its Coallocation")
-		}
-		return nil
-	}
 	c := grid.Coallocation{}
 	if j.Coallocation != nil {
 		c = *j.Coallocation

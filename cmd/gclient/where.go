@@ -16,6 +16,7 @@ import (
 
 func (p *program) where() *cobra.Command {
 	var asJSON bool
+	var over spread
 	cmd := &cobra.Command{
 		Use:   "where FILE",
 		Short: "Tell where a job would run, and when, without handing it in",
@@ -33,6 +34,7 @@ Of a job that may run at several sites at once it also tells the sites that woul
 at each and when all begin and end; or why one site would have it, or none. Of a sweep it tells the first job.`,
 		Example: `  gclient where job.jsdl
   gclient where job.sh
+  gclient where --sites-at-most 2 job.sh
   gclient where --json job.jsdl | jq -r '.sites[0] | .site, .start'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDocuments,
@@ -46,6 +48,9 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 			}
 			defer d.close()
 			warn(cmd, d)
+			if err := d.spread(over); err != nil {
+				return err
+			}
 			c, err := p.client(cmd)
 			if err != nil {
 				return err
@@ -74,6 +79,7 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 			return nil
 		},
 	}
+	over.flags(cmd)
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

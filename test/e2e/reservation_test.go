@@ -50,6 +50,10 @@ func TestAReservationAtAnotherSite(t *testing.T) {
 	if !strings.HasPrefix(guaranteed, "home.") {
 		t.Errorf("the guaranteed job is %q", guaranteed)
 	}
+	wider := work{script: "true", cpus: 100, walltime: 60}.write(t, dir, "wider")
+	if r := home.Client(t.Context(), "submit", "--guaranteed", wider); r.Code == 0 || !strings.Contains(r.Stderr, "could ever run it: home: too few processors") {
+		t.Errorf("what no site can ever run is guaranteed: %+v", r)
+	}
 	unused := strings.TrimSpace(client(t, home, "reserve", "--site", "other", "--nodes", "1", "--at", "1h", "--for", "1m"))
 	client(t, home, "release", unused)
 	if h := holding(t, other, unused); h.State != "RELEASED" {
