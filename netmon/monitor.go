@@ -31,7 +31,7 @@ type Config struct {
 	TimeShare float64
 	// BytesPerHour that the probes of one link may send; 256 MiB.
 	BytesPerHour int64
-	// Interval after which a size is measured again, cost allowing; 1 minute.
+	// Interval after which a size is measured again, cost allowing; 1 minute. While all is as expected it grows.
 	Interval time.Duration
 	// MaxProbe is the predicted duration beyond which a size is not sent; 2 s.
 	MaxProbe time.Duration

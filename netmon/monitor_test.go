@@ -180,7 +180,7 @@ func TestFollowsAChange(t *testing.T) {
 				m.SetAlive("j", true)
 				elapse(30 * time.Minute)
 				w.setRate(to)
-				elapse(4*time.Minute + 30*time.Second) // four probes of each size
+				elapse(calmLeast + 2*time.Minute + 4*time.Minute + 30*time.Second) // until it is noticed, and four probes of each size
 				l := m.Link("j")
 				for _, k := range []int{2, 3} {
 					z := l.Rates[k].Size

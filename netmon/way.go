@@ -16,6 +16,7 @@ type way struct {
 	assumed float64 // bytes per second, until measured
 	limit   float64 // the member's rate limit; +Inf if none
 	rates   []series
+	rests   []rest // of each size
 	rtt     series // seconds
 	seconds bucket // time that probes may take
 	bytes   bucket
@@ -29,7 +30,7 @@ func newWay(cfg *Config, now time.Time) *way {
 	}
 	sizes := slices.Concat(cfg.Sizes, larger)
 	return &way{
-		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)),
+		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)), rests: make([]rest, len(sizes)),
 		seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
 		bytes:   newBucket(float64(cfg.BytesPerHour)/3600, round, now),
 		stale:   staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
@@ -59,7 +60,50 @@ func (w *way) note(now time.Time, size int64, d time.Duration) {
 	if size <= 0 || d <= 0 {
 		return
 	}
-	w.rates[w.nearest(size)].add(now, min(max(float64(size)/d.Seconds(), slowest), fastest))
+	k, x := w.nearest(size), min(max(float64(size)/d.Seconds(), slowest), fastest)
+	if s := &w.rates[k]; s.measured() {
+		f := s.forecast()
+		w.settle(k, math.Abs(x-f) <= max(steady, unsteady*s.spread())*max(x, f))
+	}
+	w.rates[k].add(now, x)
+}
+
+// rest is how long a size is let alone.
+type rest struct {
+	factor float64 // of Interval, less one: 0 is Interval
+	odd    bool    // the last measurement was not what was expected
+}
+
+const (
+	steady    = 0.2 // what is within that of the forecast is as expected,
+	unsteady  = 2   // or within so many times the spread
+	calmBytes = 512 // per second, that the probes of one size come to where all is as expected
+	calmLeast = 10 * time.Minute
+	calmMost  = 6 * time.Hour
+)
+
+// settle lets a size alone for twice as long where all was as expected. What was not is measured again soon, and, if that was not as
+// expected either, the way has changed: so are all sizes.
+func (w *way) settle(k int, expected bool) {
+	r := &w.rests[k]
+	switch {
+	case expected:
+		*r = rest{factor: 2*r.factor + 1}
+	case !r.odd:
+		*r = rest{odd: true}
+	default:
+		clear(w.rests)
+	}
+}
+
+// pause is how long after a measurement size k is measured again.
+func (w *way) pause(k int) time.Duration {
+	calm := time.Duration(float64(w.sizes[k]) / calmBytes * float64(time.Second))
+	calm = max(min(max(calm, calmLeast), calmMost), w.cfg.Interval)
+	if d := (1 + w.rests[k].factor) * float64(w.cfg.Interval); d < float64(calm) {
+		return time.Duration(d)
+	}
+	return calm
 }
 
 // nearest is the measured size nearest to size, by ratio.
@@ -76,7 +120,7 @@ func (w *way) nearest(size int64) int {
 // known tells that a size has a measurement that still counts: one that is not too
 // old to be believed (large sizes are no longer sent when a link has become slow).
 func (w *way) known(now time.Time, k int) bool {
-	stale := w.stale
+	stale := max(w.stale, staleAfter*w.pause(k)/10)
 	if k >= len(w.cfg.Sizes) {
 		stale = max(stale, largerStale)
 	}
@@ -203,9 +247,9 @@ func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
 		}
 		due := now
 		if s := &w.rates[i]; s.measured() {
-			due = s.at.Add(w.cfg.Interval)
+			due = s.at.Add(w.pause(i))
 			if float64(z)/s.forecast() > w.cfg.MaxProbe.Seconds() { // the prediction was too good
-				due = s.at.Add(slowDown * w.cfg.Interval)
+				due = s.at.Add(max(w.pause(i), slowDown*w.cfg.Interval))
 			}
 		}
 		ready := later(w.bytes.when(now, float64(z)), w.seconds.when(now, w.expense(now, i)))
