@@ -214,6 +214,7 @@ func TestMetricsOfASite(t *testing.T) {
 		return string(text)
 	}
 	a.soon("the batch system has told", func() bool { return strings.Contains(metrics(), "\ngbroker_batch_cores_busy ") })
+	a.soon("the way is measured", func() bool { return strings.Contains(metrics(), "\ngbroker_member_round_trip_seconds{") })
 	text := metrics()
 	for _, line := range []string{
 		"gbroker_jobs_accepted_total 2", `gbroker_jobs_ended_total{state="COMPLETED"} 1`, `gbroker_jobs{state="RUNNING"} 1`, `gbroker_jobs{state="COMPLETED"} 1`,

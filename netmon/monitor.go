@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -29,7 +30,7 @@ type Config struct {
 	Sizes []int64
 	// TimeShare is how much of time the probes of one link may take: more sees changes sooner; 0.02.
 	TimeShare float64
-	// BytesPerHour that the probes of one link may send; 256 MiB.
+	// BytesPerHour that the probes of one link may send; 16 MiB, after a first round.
 	BytesPerHour int64
 	// Interval after which a size is measured again, cost allowing; 1 minute. While all is as expected it grows.
 	Interval time.Duration
@@ -67,7 +68,7 @@ func setDefaults(c *Config) {
 		c.TimeShare = 0.02
 	}
 	if c.BytesPerHour == 0 {
-		c.BytesPerHour = 256 << 20
+		c.BytesPerHour = 16 << 20
 	}
 	if c.Interval == 0 {
 		c.Interval = time.Minute
@@ -250,7 +251,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 const (
 	firstRetry   = time.Second
 	longestRetry = 2 * time.Minute
-	busyShare    = 20 // of Interval, after which it is looked again whether files move
+	busyShare    = 60 // of Interval, after which it is looked again whether files move, or the peer measures
 )
 
 // watch probes one link whenever something is due.
@@ -271,8 +272,8 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 			pause(ctx, l.wake, wait)
 			continue
 		}
-		if m.cfg.Busy != nil && m.cfg.Busy() {
-			pause(ctx, l.wake, m.cfg.Interval/busyShare)
+		if m.cfg.Busy != nil && m.cfg.Busy() || m.measures(l.peer) {
+			pause(ctx, l.wake, m.cfg.Interval/busyShare/2+rand.N(m.cfg.Interval/busyShare))
 			continue
 		}
 		err := m.round(ctx, l)
@@ -285,6 +286,14 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 		notBefore = time.Now().Add(retry)
 		retry = min(2*retry, longestRetry)
 	}
+}
+
+// measures tells that a peer measures its way to here: two that do so at once measure each other.
+func (m *Monitor) measures(peer grid.PeerID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := m.guests[peer]
+	return g != nil && g.streams > 0
 }
 
 // pause waits for d, a word or the end.

@@ -245,6 +245,30 @@ func TestNoProbeWhileFilesMove(t *testing.T) {
 	})
 }
 
+// While a peer measures its way to here, the way to it is not measured; that to others is.
+func TestTwoDoNotMeasureAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := map[grid.PeerID]*shaped{"j": {rate: 50e6, delay: time.Millisecond}, "k": {rate: 50e6, delay: time.Millisecond}}
+		m := start(t, Config{}, ways, grid.Member{Peer: "j"}, grid.Member{Peer: "k"})
+		there, here := (&shaped{rate: 1e6}).pair()
+		var served sync.WaitGroup
+		served.Go(func() { m.Serve("j", here) })
+		synctest.Wait()
+		m.SetAlive("j", true)
+		m.SetAlive("k", true)
+		elapse(20 * time.Second)
+		if ways["j"].total() > 0 || ways["k"].total() == 0 {
+			t.Errorf("%d bytes went to the one that measures, %d to the other", ways["j"].total(), ways["k"].total())
+		}
+		there.Close()
+		served.Wait()
+		elapse(5 * time.Second)
+		if ways["j"].total() == 0 {
+			t.Error("it is not measured when it has ended")
+		}
+	})
+}
+
 func TestAHangingPeerDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := &shaped{rate: 1e-3, delay: time.Hour} // opens, never delivers

@@ -155,12 +155,14 @@ func serveNode(ip string) error {
 	if err != nil {
 		return err
 	}
-	if n.stager, err = stage.New(stage.Config{Root: "jobs", Dialer: n.over, Authorize: func(grid.PeerID, grid.JobID, stage.Set) (stage.Grant, error) {
+	if n.stager, err = stage.New(stage.Config{Root: "jobs", Dialer: n.over, Delivered: func(to grid.PeerID, bytes int64, took time.Duration) {
+		n.monitor.Observe(to, bytes, took)
+	}, Authorize: func(grid.PeerID, grid.JobID, stage.Set) (stage.Grant, error) {
 		return stage.Grant{Files: n.held}, nil
 	}}); err != nil {
 		return err
 	}
-	if n.monitor, err = netmon.New(netmon.Config{Dialer: n.over}); err != nil {
+	if n.monitor, err = netmon.New(netmon.Config{Dialer: n.over, Busy: n.stager.Moving, Interval: 3 * time.Second, TimeShare: 0.5, BytesPerHour: 1 << 40}); err != nil {
 		return err
 	}
 	if err := n.over.Handle(stage.Protocol, n.stager.Serve); err != nil {
@@ -258,7 +260,7 @@ func servePlain(ip string) {
 func copyPlain(ip string, size int64, streams int) (float64, error) {
 	conns := make([]net.Conn, streams)
 	for i := range conns {
-		c, err := net.DialTimeout("tcp4", fmt.Sprintf("%s:%d", ip, plainPort), 10*time.Second)
+		c, err := dialPlain(ip)
 		if err != nil {
 			return 0, err
 		}
@@ -269,13 +271,7 @@ func copyPlain(ip string, size int64, streams int) (float64, error) {
 	errs := make(chan error, streams)
 	for _, c := range conns {
 		go func() {
-			part := size / int64(streams)
-			if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(part))); err != nil {
-				errs <- err
-				return
-			}
-			_, err := io.CopyN(io.Discard, c, part)
-			errs <- err
+			errs <- pullPlain(c, size/int64(streams))
 		}()
 	}
 	for range conns {
@@ -284,6 +280,18 @@ func copyPlain(ip string, size int64, streams int) (float64, error) {
 		}
 	}
 	return time.Since(began).Seconds(), nil
+}
+
+func dialPlain(ip string) (net.Conn, error) {
+	return net.DialTimeout("tcp4", fmt.Sprintf("%s:%d", ip, plainPort), 10*time.Second)
+}
+
+func pullPlain(c net.Conn, size int64) error {
+	if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(size))); err != nil {
+		return err
+	}
+	_, err := io.CopyN(io.Discard, c, size)
+	return err
 }
 
 // control makes a congestion control that of all new connections of a host.
