@@ -35,9 +35,8 @@
 //   - FindSlot: the earliest instant, not before the data are ready, from which all resources of the configuration
 //     are free for its whole run. Printed, it gives up where the slot at the start lacks resources, never tests
 //     that the first slot alone may be long enough, and never resets the resources that it gathers along the slots. Here, free
-//     capacity is one step function of vectors for each executor (package steps, as in package plan): the
-//     least of each resource over the interval is compared with the need, and where it is short the search goes on
-//     behind the last step that is short.
+//     capacity is one step function of vectors for each executor (package steps, as in package plan): it
+//     is gone through once, and behind each step that has less of any resource than the need the search begins anew.
 //   - Reserve: the steps from start to end, of which the first and last are split there, lose what the configuration needs. Printed, it
 //     subtracts from the piece before the start.
 //   - The (executor, configuration) with the earliest end wins; among equals the first.

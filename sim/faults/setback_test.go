@@ -258,3 +258,22 @@ func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 		})
 	}
 }
+
+// A job that is handed in long after the last fault, as a task whose turn it is, has its time to come to a queue from then on.
+func TestOneThatComesLateIsNotLate(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.f.removed = true
+	x.w.storms = x.w.now
+	x.w.now += queueBound + 2
+	late := newFact("late", x.a, &grid.Job{Demand: cores(1)})
+	late.accepted = true
+	x.w.truth.facts["late"] = late
+	if x.w.queued(); x.w.result.Violation != nil {
+		t.Errorf("handed in just now: %+v", x.w.result.Violation)
+	}
+	x.w.now += queueBound + 2
+	if x.w.queued(); x.w.result.Violation == nil {
+		t.Error("out of every queue ever since, and nobody minds")
+	}
+}

@@ -65,7 +65,7 @@ type fact struct {
 	killedAt   grid.Tick                    // when it was told
 	killer     *site                        // who had the job then
 	never      map[grid.AttemptID]grid.Tick // attempts that were withdrawn: they never start
-	queued     grid.Tick                    // when it was last in a queue, or was given what it waits for
+	queued     grid.Tick                    // when it was handed in, was last in a queue, or was given what it waits for
 	moved      bool
 	asked      asked // what its user wants of it beside
 	refused    bool  // a batch system has refused to take it
@@ -109,7 +109,7 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	}
 	f := &fact{
 		sites: sites,
-		id:    id, home: home, rerun: job.Rerunnable, cores: job.Demand.Cores(),
+		id:    id, home: home, queued: home.w.now, rerun: job.Rerunnable, cores: job.Demand.Cores(),
 		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]giving{}, owning: map[*site]grid.Epoch{}, had: map[*site]grid.Tick{}, wrote: map[*site][]grid.Tick{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
 		running: map[uint32]int{}, losses: map[uint32]int{}, never: map[grid.AttemptID]grid.Tick{},
 	}

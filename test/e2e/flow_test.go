@@ -280,7 +280,7 @@ func TestConfigurationsOfTasks(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("workflow: 1\ntasks:\n")
 	for _, name := range []string{"one", "two"} {
-		fmt.Fprintf(&text, "  - {name: %[1]s, command: [sh, -c, \"echo $GBROKER_CONFIGURATION at $GBROKER_SITE > %[1]s\"], outputs: [%[1]s], walltime: 5m, configurations: [{name: cores, cores: 2, runtime: 200s}, {name: gpu, resources: {gpu: 1}, runtime: 1s}]}\n", name)
+		fmt.Fprintf(&text, "  - {name: %[1]s, command: [sh, -c, \"echo $GBROKER_CONFIGURATION $GBROKER_GPUS at $GBROKER_SITE > %[1]s\"], outputs: [%[1]s], walltime: 5m, configurations: [{name: cores, cores: 2, runtime: 200s}, {name: gpu, resources: {gpu: 1}, runtime: 1s}]}\n", name)
 	}
 	file, out := filepath.Join(dir, "flow.yaml"), filepath.Join(dir, "out")
 	must(t, os.WriteFile(file, []byte(text.String()), 0o644))
@@ -292,7 +292,7 @@ func TestConfigurationsOfTasks(t *testing.T) {
 	client(t, a, "flow", "wait", id, "--output", out)
 	for _, x := range f.Tasks {
 		said, err := os.ReadFile(filepath.Join(out, x.Name, x.Name))
-		if must(t, err); x.Configuration != "gpu" || x.Site != "b" || string(said) != "gpu at b\n" {
+		if must(t, err); x.Configuration != "gpu" || x.Site != "b" || string(said) != "gpu 0 at b\n" {
 			t.Errorf("%s ran as %q at %s, and says %q", x.Name, x.Configuration, x.Site, said)
 		}
 	}
