@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -159,7 +160,20 @@ func FlowNeedsOf(w *workflow.Workflow) FlowNeeds {
 	}
 	slices.Sort(n.Cores)
 	n.Cores = slices.Compact(n.Cores)
+	n.Tasks = fewer(n.Tasks)
 	return n
+}
+
+// fewer has no more demands than are asked about, evenly from the least memory to the most.
+func fewer(tasks []grid.Demand) (few []grid.Demand) {
+	if len(tasks) <= maxAsked {
+		return tasks
+	}
+	slices.SortFunc(tasks, func(a, b grid.Demand) int { return cmp.Compare(a.Memory(), b.Memory()) })
+	for k := range maxAsked {
+		few = append(few, tasks[k*(len(tasks)-1)/(maxAsked-1)])
+	}
+	return few
 }
 
 // flowNeed is what one task needs, as it is asked about.

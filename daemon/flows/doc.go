@@ -31,5 +31,5 @@
 // A run is planned when it begins, and again when a task ends later or earlier than the plan says by more than a [margin], or has not ended by
 // then; when a site that it counts on is lost; and when a site's estimate has changed by more than [estimateMargin]. Tasks that were handed in
 // stay. A plan knows cores, speeds and ways of the sites as their home sees them; from when so many cores of each can be had, as its own estimates say,
-// in which all jobs there are; and of named resources, and run times: what tasks of the same user, name (but for digits) and configuration took before, else what the task says.
+// in which all jobs there are; and of memory and named resources, and run times: what tasks of the same user, name (but for digits) and configuration took before, else what the task says.
 package flows
