@@ -152,6 +152,9 @@ func severalSites(d grid.Decision) string {
 // some single cores need not be asked about; of one that may have several sites what these declare counts.
 func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if j.Coallocation != nil {
+		if why := worldsApart(&j); why != "" {
+			return fmt.Errorf("%w: %s; ask for MPICH, or leave out that they reach each other", grid.ErrInvalid, why)
+		}
 		why := tooWide(&j, s.site.sizes())
 		if why == "" {
 			return nil

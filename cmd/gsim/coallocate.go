@@ -34,6 +34,7 @@ The table:
   wide        mean response of wide jobs with co-allocation, as a part of that without
   harm        by how much the mean response of the others is longer
   use         the part of the grid that is in use until the last job comes, without and with
+  idle        the part of it that reservations keep idle: waiting jobs of the site would run there at once but for them
   several     jobs that ran at more than one site
   giants      jobs that fit no site: how many ran, of how many, and their mean response`
 
@@ -155,10 +156,10 @@ func (f *coallocateFlags) compare(ctx context.Context, w coallocate.World) (all 
 
 func (f *coallocateFlags) print(out io.Writer, all []coallocate.Comparison) error {
 	t := cli.Table(out)
-	fmt.Fprintf(t, "GRID\tWIDE JOBS\tWIDE\tHARM\tUSE\tSEVERAL\tGIANTS\n")
+	fmt.Fprintf(t, "GRID\tWIDE JOBS\tWIDE\tHARM\tUSE\tIDLE\tSEVERAL\tGIANTS\n")
 	for _, c := range all {
-		fmt.Fprintf(t, "%s\t%.0f %%\t%.0f s / %.0f s = %.2f\t%+.1f %%\t%.1f %% / %.1f %%\t%d of %d\t%d of %d, %.0f s\n", c.Grid, 100*c.Share,
-			c.With.Wide.Response, c.Without.Wide.Response, c.Wide(), 100*c.Harm(), 100*c.Without.Use, 100*c.With.Use,
+		fmt.Fprintf(t, "%s\t%.0f %%\t%.0f s / %.0f s = %.2f\t%+.1f %%\t%.1f %% / %.1f %%\t%.1f %%\t%d of %d\t%d of %d, %.0f s\n", c.Grid, 100*c.Share,
+			c.With.Wide.Response, c.Without.Wide.Response, c.Wide(), 100*c.Harm(), 100*c.Without.Use, 100*c.With.Use, 100*c.With.Idle,
 			c.With.Several, c.With.Wide.Jobs+c.With.Giant.Jobs, c.With.Giant.Ran, c.With.Giant.Jobs, c.With.Giant.Response)
 	}
 	if err := t.Flush(); err != nil {

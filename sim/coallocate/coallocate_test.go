@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gbroker/grid"
 	"gbroker/plan"
 )
 
@@ -27,7 +28,7 @@ func TestNothingRunsTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, o := range out {
+			for i, o := range out.Outcomes {
 				j := &w.Jobs[i]
 				if giant := j.Processes > w.Grid.Widest(); (o.Sites == 0) != (giant && !several) || giant && o.Sites == 1 || !several && o.Sites > 1 {
 					t.Errorf("seed %d: job %d of %d processes ran at %d sites", seed, i, j.Processes, o.Sites)
@@ -36,7 +37,7 @@ func TestNothingRunsTwice(t *testing.T) {
 					t.Errorf("seed %d: job %d ran from %d to %d: %+v", seed, i, o.Start, o.End, j)
 				}
 				used := 0
-				for k, p := range out {
+				for k, p := range out.Outcomes {
 					if p.Start <= o.Start && o.Start < p.End {
 						used += w.Jobs[k].Processes
 					}
@@ -65,6 +66,25 @@ func TestWhatCoallocationIsFor(t *testing.T) {
 	}
 	if without, with, err = Compare(t.Context(), w); err != nil || without != with {
 		t.Errorf("%+v and %+v: %v", without, with, err)
+	}
+}
+
+// What reservations keep idle is counted while a job waits that would run there: here two nodes for 50 s, as a job of 150 s does not end
+// before the wide one begins, and one of 10 s does.
+func TestWhatReservationsKeepIdle(t *testing.T) {
+	t.Parallel()
+	w := Defaults()
+	w.Grid, w.Policy, w.Cycle, w.Several = &Grid{"test", []int{2, 2}, []float64{1, 1}}, plan.Policy{Kind: plan.EASY}, grid.Second, true
+	job := func(at, limit grid.Tick, processes, site int) Job {
+		return Job{Submit: at * grid.Second, Run: limit * grid.Second, Limit: limit * grid.Second, Processes: processes, Site: site, Wide: processes > 2}
+	}
+	w.Jobs = []Job{job(0, 100, 2, 0), job(1, 100, 4, 0), job(2, 150, 2, 1), job(52, 10, 2, 1)}
+	out, err := w.Run(t.Context())
+	if err != nil || out.Outcomes[1].Start != 100*grid.Second || out.Outcomes[2].Start != 200*grid.Second || out.Outcomes[3].Start != 52*grid.Second {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if m := w.Measure(out); out.Idle != 100 || m.Idle != 100/(4*52.0) {
+		t.Errorf("%v node-seconds, %v", out.Idle, m.Idle)
 	}
 }
 

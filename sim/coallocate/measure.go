@@ -10,6 +10,7 @@ import (
 type Measures struct {
 	Narrow, Wide, Giant Kind
 	Use                 float64 // the part of the grid that ran jobs until the last one came
+	Idle                float64 // the part of it that reservations kept from jobs that waited, likewise
 	Several             int     // jobs that ran at more than one site
 }
 
@@ -28,10 +29,10 @@ func (k *Kind) add(j *Job, o Outcome) {
 }
 
 // Measure says what became of the jobs.
-func (w *World) Measure(out []Outcome) (m Measures) {
+func (w *World) Measure(of Result) (m Measures) {
 	last := w.Jobs[len(w.Jobs)-1].Submit
 	busy := 0.0
-	for i, o := range out {
+	for i, o := range of.Outcomes {
 		j := &w.Jobs[i]
 		kind := &m.Narrow
 		if j.Wide {
@@ -49,7 +50,8 @@ func (w *World) Measure(out []Outcome) (m Measures) {
 	for _, k := range []*Kind{&m.Narrow, &m.Wide, &m.Giant} {
 		k.Response /= float64(max(k.Ran, 1))
 	}
-	m.Use = busy / float64(w.Grid.Nodes()) / max(last.Seconds(), 1)
+	all := float64(w.Grid.Nodes()) * max(last.Seconds(), 1)
+	m.Use, m.Idle = busy/all, of.Idle/all
 	return m
 }
 
@@ -102,6 +104,7 @@ func Mean(all []Measures) (m Measures) {
 			k[0].Response += k[1].Response * float64(k[1].Ran)
 		}
 		m.Use += a.Use / n
+		m.Idle += a.Idle / n
 		m.Several += a.Several
 	}
 	for _, k := range []*Kind{&m.Narrow, &m.Wide, &m.Giant} {

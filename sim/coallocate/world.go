@@ -28,6 +28,12 @@ type Outcome struct {
 	Sites      int // 0: it never ran
 }
 
+// Result is what became of all jobs.
+type Result struct {
+	Outcomes []Outcome
+	Idle     float64 // node-seconds, until the last job came, in which waiting jobs of a site would have run but for reservations
+}
+
 // run is a world on its way.
 type run struct {
 	*World
@@ -38,6 +44,7 @@ type run struct {
 	planned grid.Tick
 	held    []*held
 	out     []Outcome
+	idle    float64 // as in Result
 }
 
 // site is one batch system.
@@ -46,6 +53,7 @@ type site struct {
 	jobs []int       // of Waiting
 	ends []grid.Tick // of Running, really
 	old  bool        // something has changed since the last pass
+	kept int         // nodes that reservations keep idle since then
 }
 
 // held is reserved nodes of a job that has not started.
@@ -58,7 +66,7 @@ type held struct {
 }
 
 // Run simulates until all jobs that can run have run.
-func (w *World) Run(ctx context.Context) ([]Outcome, error) {
+func (w *World) Run(ctx context.Context) (Result, error) {
 	r := &run{World: w, out: make([]Outcome, len(w.Jobs))}
 	for j, size := range w.Grid.Sizes {
 		s := &site{Snapshot: plan.Snapshot{Policy: w.Policy, Site: grid.Site{Name: grid.SiteName(fmt.Sprintf("s%d", j)), Speed: w.Grid.Speed[j]}}}
@@ -69,14 +77,22 @@ func (w *World) Run(ctx context.Context) ([]Outcome, error) {
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return Result{}, err
 		}
 		at, ok := r.next()
 		if !ok {
-			return r.out, nil
+			return Result{r.out, r.idle}, nil
 		}
+		r.pause(min(at, w.Jobs[len(w.Jobs)-1].Submit))
 		r.now = at
 		r.step()
+	}
+}
+
+// pause counts what is idle until an instant.
+func (r *run) pause(until grid.Tick) {
+	for _, s := range r.sites {
+		r.idle += float64(s.kept) * max(0, (until-r.now).Seconds())
 	}
 }
 
@@ -209,4 +225,18 @@ func (r *run) pass(s *site) {
 		}
 	}
 	s.Waiting, s.jobs = waiting, jobs
+	s.kept = s.without()
+}
+
+// without is how many nodes the jobs that wait would get now were nothing reserved.
+func (s *site) without() (nodes int) {
+	if len(s.Reservations) == 0 || len(s.Waiting) == 0 {
+		return 0
+	}
+	free := s.Snapshot
+	free.Reservations = nil
+	for _, a := range plan.Pass(free) {
+		nodes += s.Waiting[a.Index].Demand.Processes()
+	}
+	return nodes
 }
