@@ -158,7 +158,7 @@ func (c *search) nobody(j *job, d grid.Decision) {
 		c.save(j, "no single site is large enough for it any more: "+Reasons(d))
 		return
 	}
-	c.execution.end(j, inVain(d.Candidates), "no site can run it: "+Reasons(d))
+	c.execution.end(j, c.inVain(&j.rec.Job.Terms, d.Candidates), "no site can run it: "+Reasons(d))
 }
 
 // tooSmall: several sites refuse the job for want of room, so that they might have it together.

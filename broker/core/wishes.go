@@ -46,12 +46,12 @@ func (c *search) wished(j *job, row *grid.Candidate, least grid.Tick) {
 		row.Total += row.Unpreferred
 	}
 	t := &j.rec.Job.Terms
-	if t.Fee > 0 && row.Price > float64(t.Fee) {
+	if dear(t, row) {
 		row.Refusal = dearer(float64(t.Fee), row.Price)
 		return
 	}
-	end := max(c.now+row.Delivery+row.Wait, t.NotBefore) + row.Run
-	if t.Deadline == 0 || end <= t.Deadline {
+	end, late := c.late(t, row)
+	if !late {
 		return
 	}
 	row.Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: tooLate, Asked: t.Deadline.Stamp(), Available: end.Stamp()}
@@ -60,10 +60,24 @@ func (c *search) wished(j *job, row *grid.Candidate, least grid.Tick) {
 	}
 }
 
-// inVain is the end of a job that no site will ever run.
-func inVain(rows []grid.Candidate) grid.State {
-	if slices.ContainsFunc(rows, func(r grid.Candidate) bool { return r.Refusal.Reason == tooLate }) {
-		return grid.CancelledDeadline
+// dear tells that a place costs more than is paid.
+func dear(t *grid.Terms, row *grid.Candidate) bool { return t.Fee > 0 && row.Price > float64(t.Fee) }
+
+// late is when a job would end at a place of which the times are known, and whether that is after its deadline.
+func (c *search) late(t *grid.Terms, row *grid.Candidate) (end grid.Tick, late bool) {
+	end = max(c.now+row.Delivery+row.Wait, t.NotBefore) + row.Run
+	return end, t.Deadline != 0 && end > t.Deadline
+}
+
+// inVain is the end of a job that no site will ever run: by its deadline, where one of them could run it, and too late. What
+// sites say of their refusals is for people.
+func (c *search) inVain(t *grid.Terms, rows []grid.Candidate) grid.State {
+	for i := range rows {
+		if known := rows[i].Run > 0; known && !dear(t, &rows[i]) {
+			if _, late := c.late(t, &rows[i]); late {
+				return grid.CancelledDeadline
+			}
+		}
 	}
 	return grid.Failed
 }

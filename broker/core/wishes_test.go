@@ -82,6 +82,31 @@ func TestWishesOfPlaces(t *testing.T) {
 	}
 }
 
+// How a job ends that no site will ever run goes by when it would end, whatever words a site has for its refusal.
+func TestNoWordOfARefusalCounts(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	refused := &grid.Refusal{Kind: grid.Permanent, Reason: tooLate}
+	for name, k := range map[string]struct {
+		terms grid.Terms
+		row   grid.Candidate
+		want  grid.State
+	}{
+		"a site's own words":       {grid.Terms{}, grid.Candidate{Refusal: refused}, grid.Failed},
+		"with a deadline":          {grid.Terms{Deadline: c.now + 1}, grid.Candidate{Refusal: refused}, grid.Failed},
+		"too late, in other words": {grid.Terms{Deadline: c.now + 9}, grid.Candidate{Run: 10, Refusal: &grid.Refusal{Reason: "x"}}, grid.CancelledDeadline},
+		"in time":                  {grid.Terms{Deadline: c.now + 10}, grid.Candidate{Run: 10, Refusal: refused}, grid.Failed},
+		"after a delivery":         {grid.Terms{Deadline: c.now + 10}, grid.Candidate{Run: 10, Delivery: 1, Refusal: refused}, grid.CancelledDeadline},
+		"after a wait":             {grid.Terms{Deadline: c.now + 10}, grid.Candidate{Run: 10, Wait: 1, Refusal: refused}, grid.CancelledDeadline},
+		"not before":               {grid.Terms{Deadline: c.now + 10, NotBefore: c.now + 1}, grid.Candidate{Run: 10, Refusal: refused}, grid.CancelledDeadline},
+		"too dear, and late":       {grid.Terms{Deadline: c.now + 9, Fee: 1}, grid.Candidate{Run: 10, Price: 2, Refusal: refused}, grid.Failed},
+	} {
+		if got := c.search.inVain(&k.terms, []grid.Candidate{{Refusal: refused}, k.row}); got != k.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // Jobs of one user take his turns by their priorities; those of others keep theirs.
 func TestPriorities(t *testing.T) {
 	t.Parallel()
