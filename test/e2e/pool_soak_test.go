@@ -18,18 +18,23 @@ import (
 // soak is a pool under kills: what was handed in, and what became of it.
 type soak struct {
 	*testing.T
-	chance *rand.Rand
-	dir    string
-	site   *cluster.Site
-	desks  []*desk
-	jobs   []soaked
-	late   int // refused for their deadlines
+	chance    *rand.Rand
+	dir       string
+	site      *cluster.Site
+	desks     []*desk
+	jobs      []soaked
+	late      int // refused for their deadlines
+	begun     time.Time
+	incidents []incident
 }
 
 // soaked is a job of it.
 type soaked struct {
 	name, id   string
 	rerunnable bool
+	arrival    time.Duration // since the soak began
+	runs       time.Duration
+	deadline   time.Duration
 }
 
 // TestSoakPool: 20 computers with owners that come and go, 300 jobs with deadlines, kills of agents and of the daemon, which is broker and pool. What may not be
@@ -52,9 +57,9 @@ func TestSoakPool(t *testing.T) {
 		s.desks = append(s.desks, newDesk(t, s.site, s.dir, fmt.Sprintf("desk%02d", i), "--speed", fmt.Sprintf("%.2f", 0.5+s.chance.Float64())))
 	}
 	const jobs = 300
-	begun := time.Now()
-	for n := 0; n < jobs || time.Since(begun) < span; {
-		if handed := time.Duration(n) * span / jobs; n < jobs && time.Since(begun) >= handed {
+	s.begun = time.Now()
+	for n := 0; n < jobs || time.Since(s.begun) < span; {
+		if handed := time.Duration(n) * span / jobs; n < jobs && time.Since(s.begun) >= handed {
 			s.submit(n)
 			n++
 			continue
@@ -67,9 +72,11 @@ func TestSoakPool(t *testing.T) {
 }
 
 func (s *soak) submit(n int) {
-	j := soaked{name: fmt.Sprintf("job%03d", n), rerunnable: s.chance.IntN(3) > 0}
-	w := work{walltime: 20, output: "out.txt", terms: within(time.Duration(30+s.chance.IntN(300)) * time.Second)}
-	w.script = fmt.Sprintf("echo %s >> %s; sleep %.1f; echo %s", j.name, filepath.Join(s.dir, "ledger"), s.chance.Float64()*5, j.name)
+	j := soaked{name: fmt.Sprintf("job%03d", n), rerunnable: s.chance.IntN(3) > 0, arrival: time.Since(s.begun), runs: time.Duration(s.chance.Int64N(int64(5 * time.Second)))}
+	left := time.Duration(30+s.chance.IntN(300)) * time.Second
+	j.deadline = j.arrival + left
+	w := work{walltime: 20, output: "out.txt", terms: within(left)}
+	w.script = fmt.Sprintf("echo %s >> %s; sleep %.1f; echo %s", j.name, filepath.Join(s.dir, "ledger"), j.runs.Seconds(), j.name)
 	if j.rerunnable {
 		w.terms += "<gb:Rerunnable>true</gb:Rerunnable>"
 		if s.chance.IntN(2) == 0 {
@@ -91,25 +98,39 @@ func (s *soak) submit(n int) {
 
 // trouble is one thing that happens.
 func (s *soak) trouble() {
-	d := s.desks[s.chance.IntN(len(s.desks))]
+	at := s.chance.IntN(len(s.desks))
+	d := s.desks[at]
 	switch x := s.chance.IntN(40); {
 	case x == 0:
 		s.site.Kill()
 		must(s.T, s.site.Start(s.Context()))
 	case x < 6:
+		s.note(at, "ends")
 		d.end(syscall.SIGKILL)
 	case x < 16 && d.cmd == nil:
+		s.note(at, "starts")
 		d.start()
 	case x < 26:
-		must(s.T, os.WriteFile(d.owner(), []byte([]string{"active", "free", "free", "battery"}[s.chance.IntN(4)]), 0o600))
+		s.owner(at, []string{"active", "free", "free", "battery"}[s.chance.IntN(4)])
 	}
+}
+
+// owner lets the owner of a computer do something.
+func (s *soak) owner(desk int, does string) {
+	s.note(desk, does)
+	must(s.T, os.WriteFile(s.desks[desk].owner(), []byte(does), 0o600))
+}
+
+func (s *soak) note(desk int, what string) {
+	s.incidents = append(s.incidents, incident{time.Since(s.begun), desk, what})
 }
 
 // settle ends all trouble and waits for the end of all jobs.
 func (s *soak) settle() {
-	for _, d := range s.desks {
-		must(s.T, os.WriteFile(d.owner(), []byte("free"), 0o600))
+	for i, d := range s.desks {
+		s.owner(i, "free")
 		if d.cmd == nil {
+			s.note(i, "starts")
 			d.start()
 		}
 	}
@@ -151,6 +172,12 @@ func (s *soak) check() {
 	for _, d := range s.desks {
 		d.end(syscall.SIGTERM)
 	}
+	real := len(s.jobs) - ends[grid.Completed.String()]
+	foretold := foretell(len(s.desks), s.jobs, s.incidents)
+	if real > foretold+len(s.jobs)/10 {
+		s.Errorf("%d jobs did not end in time; in the simulation of the same script it is %d", real, foretold)
+	}
+	s.Logf("%d jobs did not end in time, %d in the simulation of the same script", real, foretold)
 	s.Logf("%d jobs taken, %d refused for their deadlines, %d started more than once; ends %v", len(s.jobs), s.late, twice, ends)
 }
 
