@@ -32,6 +32,7 @@ type linuxProcess struct {
 	home    string // the control group of this process
 	starved bool   // the kernel killed in the group for want of memory; known once it has ended
 	mu      sync.Mutex
+	runs    bool // the program was started
 	apart   bool // the supervisor is out of the group
 	stopped bool
 }
@@ -50,18 +51,30 @@ func (p *linuxProcess) listen() {
 	}
 }
 
-// part takes the supervisor out of the group of its program, which is frozen from now on while it is suspended.
-func (p *linuxProcess) part() error {
-	if p.group == "" {
-		return nil
-	}
+// part takes the supervisor out of the group of its program, and suspends that if it is to be by now.
+func (p *linuxProcess) part() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := supervise.SetGroup(p.home, groupProcesses, strconv.Itoa(p.supervisor.Pid))
-	if err != nil {
+	p.runs = true
+	if p.group != "" {
+		err = supervise.SetGroup(p.home, groupProcesses, strconv.Itoa(p.supervisor.Pid))
+		p.apart = err == nil
+	}
+	if p.stopped {
+		err = errors.Join(err, p.obey())
+	}
+	return err
+}
+
+// obey stops the program, or lets it go on, as it is to be; p.mu is held.
+func (p *linuxProcess) obey() error {
+	word := supervise.Resume // its clock stands too
+	if p.stopped {
+		word = supervise.Suspend
+	}
+	if err := p.supervisor.Signal(word); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	p.apart = true
 	return p.freeze()
 }
 
@@ -70,10 +83,11 @@ func (p *linuxProcess) freeze() error {
 	if !p.apart {
 		return nil
 	}
-	if err := p.group.freeze(p.stopped); err != nil && !os.IsNotExist(err) {
-		return err
+	err := p.group.freeze(p.stopped)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) { // it has ended
+		return nil
 	}
-	return nil
+	return err
 }
 
 func (p *linuxProcess) reap() {
@@ -103,16 +117,16 @@ func (p *linuxProcess) Wait(ctx context.Context) (Outcome, error) {
 // ending tells how the program ended, whose supervisor has.
 func (p *linuxProcess) ending() (Outcome, error) {
 	at := p.job.ID()
-	_, taken, err := control.ReadToken(p.folder.ctl(), at)
-	switch {
+	token, taken, err1 := control.ReadToken(p.folder.ctl(), at)
+	run, ran, err2 := control.ReadRun(p.folder.ctl(), at)
+	asked, err3 := control.KillAsked(p.folder.ctl(), at)
+	switch err := errors.Join(err1, err2, err3); {
 	case err != nil:
 		return Outcome{}, err
+	case asked && !ran && (!taken || token.Inferred): // the wish itself seems to be a trace of it
+		return Outcome{End: line.End{Cause: line.ByRequest, Detail: "ended before its program was started"}, At: control.Now()}, nil
 	case !taken:
 		return Outcome{End: line.End{Cause: line.NeverRan, Detail: "its supervisor ended before it began"}, At: control.Now()}, nil
-	}
-	run, _, err := control.ReadRun(p.folder.ctl(), at)
-	if err != nil {
-		return Outcome{}, err
 	}
 	if o, err := outcome(p.folder, at); err != nil || o.Cause != line.Killed {
 		return o, err
@@ -121,18 +135,15 @@ func (p *linuxProcess) ending() (Outcome, error) {
 	return outcome(p.folder, at)
 }
 
+// Suspend tells the supervisor nothing before the program runs: a signal would end a process that has just been made.
 func (p *linuxProcess) Suspend(stop bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = stop
-	word := supervise.Resume // its clock stands too
-	if stop {
-		word = supervise.Suspend
+	if !p.runs {
+		return nil
 	}
-	if err := p.supervisor.Signal(word); err != nil {
-		return err
-	}
-	return p.freeze()
+	return p.obey()
 }
 
 func (p *linuxProcess) Kill() error {

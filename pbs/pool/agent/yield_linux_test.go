@@ -14,8 +14,16 @@ import (
 	"gbroker/pbs/pool/line"
 )
 
-// begin starts a script as a job of this process.
+// begin starts a script as a job of this process, and waits until it runs.
 func begin(t *testing.T, script string) (Process, Folder) {
+	t.Helper()
+	p, f := launch(t, script)
+	<-p.Began()
+	return p, f
+}
+
+// launch starts a script as a job of this process.
+func launch(t *testing.T, script string) (Process, Folder) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -47,7 +55,6 @@ func begin(t *testing.T, script string) (Process, Folder) {
 			t.Error(err)
 		}
 	})
-	<-p.Began()
 	return p, f
 }
 
