@@ -182,7 +182,7 @@ func firstName(nodes []plan.Node) grid.NodeName {
 func readLabel(s string) (string, error) { return s, grid.CheckLabel(s) }
 
 func readMemory(s string) (int64, error) {
-	return within(1<<20, grid.MaxMemory, FormatSize, ParseSize)(s)
+	return within(1<<20, grid.MaxMemory, grid.FormatSize, grid.ParseSize)(s)
 }
 
 func eachFields(d *document, e *grid.Each) []field {

@@ -53,7 +53,7 @@ func filesFields(d *document, c *Config) []field {
 		{name: "known_hosts", aka: "hosts keys", read: func(n ast.Node) { parsed(d, n, "files.known_hosts", &f.KnownHosts, c.path) }},
 		{name: "credentials", aka: "secrets passwords", read: func(n ast.Node) { parsed(d, n, "files.credentials", &f.Credentials, c.path) }},
 		{name: "cache", aka: "keep", read: func(n ast.Node) {
-			parsed(d, n, "files.cache", &f.Cache, within(0, grid.MaxMemory, FormatSize, ParseSize))
+			parsed(d, n, "files.cache", &f.Cache, within(0, grid.MaxMemory, grid.FormatSize, grid.ParseSize))
 		}},
 		{name: "patience", aka: "retry timeout", read: func(n ast.Node) {
 			parsed(d, n, "files.patience", &f.Patience, within(time.Second, 24*time.Hour, spanText, ParseSpan))

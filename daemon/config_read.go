@@ -207,7 +207,7 @@ func retentionFields(d *document, r *RetentionConfig) []field {
 			parsed(d, n, "retention.days", &r.Days, within(1, 3650, strconv.Itoa, wholeNumber))
 		}},
 		{name: "bytes", aka: "size", read: func(n ast.Node) {
-			parsed(d, n, "retention.bytes", &r.Bytes, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
+			parsed(d, n, "retention.bytes", &r.Bytes, within(1<<20, grid.MaxMemory, grid.FormatSize, grid.ParseSize))
 		}},
 	}
 }
@@ -220,7 +220,7 @@ func limitsFields(d *document, l *LimitsConfig) []field {
 	}
 	size := func(name, aka string, to *int64) field {
 		return field{name: name, aka: aka, read: func(n ast.Node) {
-			parsed(d, n, "limits."+name, to, within(1<<20, grid.MaxMemory, FormatSize, ParseSize))
+			parsed(d, n, "limits."+name, to, within(1<<20, grid.MaxMemory, grid.FormatSize, grid.ParseSize))
 		}}
 	}
 	return []field{
@@ -250,7 +250,7 @@ func netmonFields(d *document, m *NetmonConfig) []field {
 			parsed(d, n, "netmon.time_share", &m.TimeShare, within(0, 0.5, formatNumber, number))
 		}},
 		{name: "bytes_per_hour", aka: "bytes", read: func(n ast.Node) {
-			parsed(d, n, "netmon.bytes_per_hour", &m.BytesPerHour, ParseSize)
+			parsed(d, n, "netmon.bytes_per_hour", &m.BytesPerHour, grid.ParseSize)
 		}},
 	}
 }

@@ -13,45 +13,17 @@ import (
 	"gbroker/grid"
 )
 
-// units of ParseSize, in bytes.
-var units = map[string]int64{
-	"": 1, "B": 1,
-	"kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-}
-
-// ParseSize reads a number of bytes: NUMBER [UNIT], where UNIT is kB, MB, GB, TB
-// (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024).
-func ParseSize(s string) (int64, error) {
-	number, unit := splitUnit(s)
-	factor, ok := units[unit]
-	if !ok {
-		return 0, fmt.Errorf("%q has no unit of bytes: write it like 64GiB, 500MB or 1000000%s", clip(s), otherUnit(number, unit))
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	switch n := v * float64(factor); {
-	case err != nil:
-		return 0, fmt.Errorf("%q is no size: write it like 64GiB, 500MB or 1000000", clip(s))
-	case n < 0 || n > float64(grid.MaxMemory):
-		return 0, fmt.Errorf("%s is out of range: a size is 0 to %dTiB", clip(s), grid.MaxMemory>>40)
-	case n != math.Trunc(n):
-		return 0, fmt.Errorf("%s is no whole number of bytes", clip(s))
-	default:
-		return int64(n), nil
-	}
-}
-
 // ParseRate reads bytes per second: a size, with or without /s behind it.
 func ParseRate(s string) (int64, error) {
 	bare := strings.TrimSuffix(s, "/s")
-	number, unit := splitUnit(bare)
+	number, unit := grid.SplitUnit(bare)
 	if strings.HasSuffix(strings.ToLower(unit), "bit") || strings.HasSuffix(unit, "bps") {
 		return 0, fmt.Errorf("%q counts bits: write bytes per second, an eighth of it, such as 125MB for 1Gbit/s", clip(s))
 	}
 	if _, err := strconv.ParseFloat(number, 64); err != nil {
 		return 0, fmt.Errorf("%q is no rate: write bytes per second, like 10MB or 10MB/s", clip(s))
 	}
-	return ParseSize(bare)
+	return grid.ParseSize(bare)
 }
 
 // quantities are units of what a node has, by what is counted: 1 is hertz, or bits per second.
@@ -71,26 +43,6 @@ func quantity(ending, example string) func(string) (float64, error) {
 		}
 		return 0, fmt.Errorf("%q is none: write it like %s", clip(s), example)
 	}
-}
-
-// otherUnit turns the usual slips (64G, 64gb) into what was meant.
-func otherUnit(number, unit string) string {
-	switch strings.ToLower(strings.TrimSuffix(strings.ToLower(unit), "b")) {
-	case "k", "ki":
-		return fmt.Sprintf(" (here %sKiB or %skB)", number, number)
-	case "m", "mi", "g", "gi", "t", "ti":
-		letter := strings.ToUpper(unit[:1])
-		return fmt.Sprintf(" (here %s%siB or %s%sB)", number, letter, number, letter)
-	}
-	return ""
-}
-
-func splitUnit(s string) (number, unit string) {
-	i := len(s)
-	for i > 0 && (s[i-1] >= 'a' && s[i-1] <= 'z' || s[i-1] >= 'A' && s[i-1] <= 'Z') {
-		i--
-	}
-	return strings.ReplaceAll(strings.TrimSpace(s[:i]), "_", ""), s[i:]
 }
 
 // ParseSpan reads a span of time: one or more NUMBER UNIT without spaces, where
@@ -140,16 +92,6 @@ func spanText(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// FormatSize writes bytes as ParseSize reads them, in the largest unit that is exact.
-func FormatSize(n int64) string {
-	for _, u := range []string{"TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"} {
-		if f := units[u]; n >= f && n%f == 0 {
-			return fmt.Sprintf("%d%s", n/f, u)
-		}
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 func wholeNumber(s string) (int, error) {

@@ -205,7 +205,7 @@ func (r *neighbours) readMember(n ast.Node) {
 			parsed(&r.document, n, "rate_limit", &m.RateLimit, ParseRate)
 		}},
 		{name: "default_bandwidth", aka: "bandwidth", read: func(n ast.Node) {
-			parsed(&r.document, n, "default_bandwidth", &m.DefaultBandwidth, within(1, grid.MaxMemory, FormatSize, ParseRate))
+			parsed(&r.document, n, "default_bandwidth", &m.DefaultBandwidth, within(1, grid.MaxMemory, grid.FormatSize, ParseRate))
 		}},
 	})
 	r.checkPeers(m.Peer, carried)

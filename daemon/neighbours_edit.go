@@ -199,10 +199,10 @@ func memberFlow(m grid.Member) string {
 func optional(m grid.Member) []string {
 	fields := []string{fmt.Sprintf("send: %t", m.Send)}
 	if m.RateLimit > 0 {
-		fields = append(fields, "rate_limit: "+FormatSize(m.RateLimit))
+		fields = append(fields, "rate_limit: "+grid.FormatSize(m.RateLimit))
 	}
 	if m.DefaultBandwidth != grid.DefaultBandwidth {
-		fields = append(fields, "default_bandwidth: "+FormatSize(m.DefaultBandwidth))
+		fields = append(fields, "default_bandwidth: "+grid.FormatSize(m.DefaultBandwidth))
 	}
 	if m.SameUsers {
 		fields = append(fields, "same_users: true")

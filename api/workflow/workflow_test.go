@@ -69,7 +69,7 @@ func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		head + "  - name: a\n    comand: [x]\n":                                                                 `f:4:5: unknown field "comand"`,
 		head + "  - name: a\n    command: [x]\n    runtime: soon\n":                                             `"soon" is no span`,
-		head + "  - name: a\n    command: [x]\n    memory: much\n":                                              `"much" is no amount`,
+		head + "  - name: a\n    command: [x]\n    memory: much\n":                                              `"much" has no unit of bytes`,
 		head + "  - name: a\n    command: [x]\n    script: y\n":                                                 `f:3:5: task "a" has one of`,
 		head + "  - name: a\n    command: [x]\n    after: [b]\n":                                                `f:5:12: task a comes after "b"`,
 		head + "  - name: a\n    command: [x]\n  - name: a\n    command: [x]\n":                                 `f:5:11: the name "a" is`,

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -103,34 +101,15 @@ func (d *datum) UnmarshalYAML(read func(any) error) error {
 // amount is a number of bytes, as 10MB or 1GiB.
 type amount int64
 
-var units = []struct {
-	name string
-	of   float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1}}
-
 // UnmarshalYAML reads a number with a unit.
 func (a *amount) UnmarshalYAML(read func(any) error) error {
 	var text string
 	if err := read(&text); err != nil {
 		return err
 	}
-	n, err := ParseAmount(text)
+	n, err := grid.ParseSize(text)
 	*a = amount(n)
 	return err
-}
-
-// ParseAmount reads a number of bytes with a unit.
-func ParseAmount(text string) (int64, error) {
-	for _, u := range units {
-		number, has := strings.CutSuffix(text, u.name)
-		if !has {
-			continue
-		}
-		if n, err := strconv.ParseFloat(strings.TrimSpace(number), 64); err == nil && n >= 0 && n*u.of < math.MaxInt64/2 {
-			return int64(n * u.of), nil
-		}
-	}
-	return 0, fmt.Errorf("%.40q is no amount of bytes: write 500MB or 2GiB", text)
 }
 
 // span is a time, as 90s or 1h30m.

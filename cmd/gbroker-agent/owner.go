@@ -52,6 +52,9 @@ func statusCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := agent.ReadState(dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("the agent of %s has not run yet: gbroker-agent run --dir %s", dir, dir)
+			}
 			if err != nil {
 				return err
 			}

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
+	"gbroker/grid"
 	"gbroker/internal/cli"
+	"gbroker/internal/logger"
 	"gbroker/pbs/pool/agent"
 	"gbroker/pbs/pool/line"
 )
@@ -19,6 +20,7 @@ import (
 // settings are the flags of run.
 type settings struct {
 	dir, account, hours, scripted string
+	level, format                 string
 	cores                         int
 	memory, disk                  int64
 	speed                         float64
@@ -46,8 +48,8 @@ the flags leave out is measured, or as little as the owner would give unasked.`,
 	folder(cmd, &s.dir)
 	f := cmd.Flags()
 	f.IntVar(&s.cores, "cores", 0, "cores for jobs; 0: all but one")
-	f.Int64Var(&s.memory, "memory", 0, "bytes of memory for jobs; 0: half")
-	f.Int64Var(&s.disk, "disk", 0, "bytes of disk that one job may take; 0: a tenth of what is free")
+	cli.SizeVar(cmd, &s.memory, "memory", "memory for jobs, as 2GiB; 0: half")
+	cli.SizeVar(cmd, &s.disk, "disk", "disk that one job may take, as 20GB; 0: a tenth of what is free")
 	f.Float64Var(&s.speed, "speed", 0, "speed of a core relative to the reference; 0: measured")
 	f.StringSliceVar(&s.users, "user", nil, "USER@SITE whose jobs may run; none: everybody's")
 	f.StringSliceVar(&s.properties, "property", nil, "a property that jobs may ask for")
@@ -58,6 +60,8 @@ the flags leave out is measured, or as little as the owner would give unasked.`,
 	cli.SpanVar(cmd, &s.rules.Quiet, "quiet", 5*time.Minute, "how long after the owner's last activity jobs wait")
 	f.Float64Var(&s.rules.Load, "load", 0, "load average for each core, with the jobs', above which jobs are suspended; 0: any")
 	f.BoolVar(&s.rules.Battery, "battery", false, "jobs may run on battery")
+	f.StringVar(&s.level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&s.format, "log-format", "text", "text or json")
 	f.StringVar(&s.scripted, "owner-file", "", "file that says free, active or paused, in place of the owner (for tests)")
 	return cmd
 }
@@ -67,6 +71,19 @@ func (s *settings) run(cmd *cobra.Command) error {
 		return cli.BadUsage("--hours %q: write two hours, such as 18-8", s.hours)
 	}
 	s.rules.From, s.rules.To = s.rules.From%24, s.rules.To%24
+	for _, u := range s.users {
+		if name, site, is := strings.Cut(u, "@"); !is || name == "" || grid.CheckName(site) != nil {
+			return cli.BadUsage("--user %q: write USER@SITE, with the site at which that user hands jobs in", u)
+		}
+	}
+	if s.format != "text" && s.format != "json" {
+		return cli.BadUsage("--log-format %q: text or json", s.format)
+	}
+	log, _, err := logger.New(s.level, s.format)
+	if err != nil {
+		return cli.BadUsage("--log-level: %w", err)
+	}
+	defer func() { _ = log.Sync() }()
 	dir, err := filepath.Abs(s.dir)
 	if err != nil {
 		return err
@@ -75,11 +92,6 @@ func (s *settings) run(cmd *cobra.Command) error {
 	if os.Geteuid() != 0 {
 		account = "" // it cannot be chosen
 	}
-	log, err := zap.NewProduction()
-	if err != nil {
-		return err
-	}
-	defer log.Sync()
 	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true, Idle: true, Grouped: true, Logger: log})
 	if err != nil {
 		return err

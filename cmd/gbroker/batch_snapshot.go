@@ -123,7 +123,7 @@ func memory(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return daemon.FormatSize(n)
+	return grid.FormatSize(n)
 }
 
 func amounts(m map[string]int64) string {

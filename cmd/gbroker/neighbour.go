@@ -194,7 +194,7 @@ func listMembers(w io.Writer, members []grid.Member) error {
 	for _, m := range members {
 		limit := "-"
 		if m.RateLimit > 0 {
-			limit = daemon.FormatSize(m.RateLimit) + "/s"
+			limit = grid.FormatSize(m.RateLimit) + "/s"
 		}
 		fmt.Fprintf(t, "%s\t%t\t%s\t%s\t%s\n", m.Name, m.Send, limit, m.Peer, strings.Join(m.Addresses, ","))
 	}

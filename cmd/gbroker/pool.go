@@ -59,6 +59,7 @@ func poolInvite(file *string) *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), code)
+			fmt.Fprintf(cmd.ErrOrStderr(), "The computer calls %s; where that is not how it reaches this machine, set batch.address.\n", code.Address)
 			return nil
 		},
 	}
@@ -94,7 +95,7 @@ Whether it takes jobs now, "gbroker batch snapshot" tells.`,
 					users = "all"
 				}
 				now := grid.InstantOf(time.Now())
-				fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f h\t%s\t%s\t%s\n", l.Name, l.Cores, daemon.FormatSize(l.Memory), l.Speed,
+				fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f h\t%s\t%s\t%s\n", l.Name, l.Cores, grid.FormatSize(l.Memory), l.Speed,
 					l.Forecast.At(now), mean(&l, now, grid.Day), mean(&l, now, 7*grid.Day), l.Seen.Seconds()/3600, l.Architecture, l.System, users)
 			}
 			return w.Flush()

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"gbroker/daemon"
 	"gbroker/internal/cli"
+	"gbroker/internal/logger"
 	_ "gbroker/pbs/embedded/supervise" // before main it takes over a process that was started as a job's supervisor
 )
 
@@ -55,7 +53,7 @@ the log names the fields that need a restart.`,
 		if level == "" {
 			level = cfg.LogLevel
 		}
-		log, at, err := newLogger(level, cfg.LogFormat)
+		log, at, err := logger.New(level, cfg.LogFormat)
 		if err != nil {
 			return cli.BadUsage("--log-level: %w", err)
 		}
@@ -74,26 +72,4 @@ func spareMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-}
-
-// newLogger writes to stderr what is on the level and above: lines for people, their columns
-// aligned, or JSON for programs. The level can be changed.
-func newLogger(level, format string) (*zap.Logger, zap.AtomicLevel, error) {
-	at, err := zapcore.ParseLevel(level)
-	if err != nil || at > zapcore.ErrorLevel {
-		return nil, zap.AtomicLevel{}, fmt.Errorf("%q is no level: write debug, info, warn or error", level)
-	}
-	c := zap.NewProductionConfig()
-	c.Level = zap.NewAtomicLevelAt(at)
-	if format != "json" {
-		c.Encoding = "console"
-		c.EncoderConfig.EncodeLevel = func(l zapcore.Level, to zapcore.PrimitiveArrayEncoder) { to.AppendString(fmt.Sprintf("%-5s", l)) }
-		c.EncoderConfig.EncodeName = func(name string, to zapcore.PrimitiveArrayEncoder) { to.AppendString(fmt.Sprintf("%-8s", name)) }
-		c.EncoderConfig.ConsoleSeparator = " "
-	}
-	c.EncoderConfig.EncodeTime = zapcore.TimeEncoderOfLayout("2006-01-02T15:04:05.000Z07:00") // of one width
-	c.OutputPaths, c.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
-	c.DisableStacktrace, c.DisableCaller = true, at > zapcore.DebugLevel
-	log, err := c.Build()
-	return log, c.Level, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/api/workflow"
+	"gbroker/grid"
 	"gbroker/internal/cli"
 )
 
@@ -152,7 +153,7 @@ func placeOf(text string) (workflow.Place, error) {
 		return place, wrong
 	}
 	if len(parts) == 4 {
-		bytes, err := workflow.ParseAmount(parts[3])
+		bytes, err := grid.ParseSize(parts[3])
 		if err != nil || bytes < 1 {
 			return place, wrong
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"gbroker/grid"
 )
 
 // span is a flag of a span of time, which tells what is missing of one without a unit.
@@ -38,6 +40,28 @@ func (s span) Set(text string) error {
 func SpanVar(cmd *cobra.Command, to *time.Duration, name string, value time.Duration, usage string) {
 	*to = value
 	cmd.Flags().Var(span{to}, name, usage)
+}
+
+// size is a flag of a number of bytes.
+type size struct{ to *int64 }
+
+func (s size) String() string {
+	if s.to == nil {
+		return "0"
+	}
+	return grid.FormatSize(*s.to)
+}
+
+func (s size) Type() string { return "size" }
+
+func (s size) Set(text string) (err error) {
+	*s.to, err = grid.ParseSize(text)
+	return err
+}
+
+// SizeVar adds a flag of a number of bytes, with a unit or without.
+func SizeVar(cmd *cobra.Command, to *int64, name, usage string) {
+	cmd.Flags().Var(size{to}, name, usage)
 }
 
 // dashed adds what a person may have meant who named a file that begins with a dash.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -42,7 +43,9 @@ func Invite(config Config, until time.Time) (line.Code, error) {
 	}
 	code := line.Code{Address: config.Address, Fingerprint: id.Fingerprint(), Secret: line.Nonce()}
 	if code.Address == "" {
-		code.Address = config.Listen
+		if code.Address, err = called(config.Listen); err != nil {
+			return line.Code{}, fmt.Errorf("finding the address at which computers call: %w: write batch.address", err)
+		}
 	}
 	data, err := json.Marshal(invitation{Until: until})
 	if err == nil {
@@ -55,6 +58,32 @@ func Invite(config Config, until time.Time) (line.Code, error) {
 		return code, fmt.Errorf("keeping a join code: %w", err)
 	}
 	return code, nil
+}
+
+// called is where who listens at an address can be called: all interfaces are none, and this machine's own name for
+// itself is of use to nobody else.
+func called(listen string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", err
+	}
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return listen, nil
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", fmt.Errorf("listing this machine's addresses: %w", err)
+	}
+	best := "127.0.0.1"
+	for _, one := range all {
+		if n, is := one.(*net.IPNet); is && n.IP.IsGlobalUnicast() && (n.IP.To4() != nil || best == "127.0.0.1") {
+			best = n.IP.String()
+			if n.IP.To4() != nil {
+				break
+			}
+		}
+	}
+	return net.JoinHostPort(best, port), nil
 }
 
 // join gives a certificate for a secret that is good, once; to who had it already with the same key and name, and did not hear of that, again.

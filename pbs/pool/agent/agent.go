@@ -96,8 +96,10 @@ func (a *Agent) kick() {
 	}
 }
 
-// Run serves the pool until ctx is done. Then what runs is ended, and the pool is told.
+// Run serves the pool until ctx is done, or this computer has left it, which is an error. Then what runs is ended, and the pool is told.
 func (a *Agent) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	a.resume(work)
@@ -107,6 +109,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.owner.run(ctx, a.ownerChanged)
 	}()
 	err := a.serve(ctx, work)
+	end()
 	a.over.Store(true)
 	stop()
 	a.lives.Wait()
@@ -165,6 +168,7 @@ func (a *Agent) adopt(ctx context.Context, what Job, folder Folder) {
 	a.mu.Lock()
 	a.jobs[j.tag] = j
 	a.mu.Unlock()
+	a.log.Info("a job is here", zap.String("job", j.tag))
 	a.lives.Go(func() {
 		defer drop()
 		j.live(ctx)
@@ -173,6 +177,7 @@ func (a *Agent) adopt(ctx context.Context, what Job, folder Folder) {
 
 // discard removes a job from this computer.
 func (a *Agent) discard(j *job) {
+	a.log.Info("a job has gone", zap.String("job", j.tag))
 	if err := os.RemoveAll(string(j.folder)); err != nil {
 		a.log.Error("the folder of a job cannot be removed", zap.String("folder", string(j.folder)), zap.Error(err))
 	}

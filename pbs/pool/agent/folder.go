@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -19,6 +20,12 @@ type known struct {
 }
 
 func poolFile(dir string) string { return filepath.Join(dir, "pool.json") }
+
+// hasJoined tells that the folder is that of a computer of some pool.
+func hasJoined(dir string) bool {
+	_, err := os.Stat(poolFile(dir))
+	return !errors.Is(err, fs.ErrNotExist)
+}
 
 func identityFolder(dir string) string { return filepath.Join(dir, "identity") }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"gbroker/grid"
 	"gbroker/pbs/pool/line"
 
 	"go.uber.org/zap"
@@ -15,18 +16,21 @@ import (
 // serve keeps a session with the pool: it registers where that is wanted, connects, reports, and asks for
 // orders. What the network or the pool hinders is tried again, with pauses that grow and differ by chance.
 func (a *Agent) serve(ctx, work context.Context) error {
-	pause := 50 * time.Millisecond
+	pause, told := 50*time.Millisecond, ""
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := a.converse(ctx, work)
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case !hasJoined(a.config.Dir):
+			return fmt.Errorf("%w: this computer has left the pool", grid.ErrForbidden)
 		case errors.Is(err, errForbidden):
-			a.log.Error("the pool refuses this computer", zap.Error(err))
 			pause = a.config.Patience
-		default:
-			a.log.Info("the session with the pool has ended", zap.Error(err))
+		}
+		if time.Since(began) > a.config.Patience || err.Error() != told {
+			a.log.Warn("there is no session with the pool: it is tried again", zap.Error(err))
+			told = err.Error()
 		}
 		a.tell(State{Why: err.Error(), Jobs: a.reports()})
 		if time.Since(began) > a.config.Patience {
@@ -56,6 +60,7 @@ func (a *Agent) converse(ctx, work context.Context) error {
 	a.mu.Lock()
 	a.session, a.version = session, 0
 	a.mu.Unlock()
+	a.log.Info("this computer serves the pool", zap.String("pool", a.client.base), zap.String("as", a.name))
 	a.obey(work, session, orders)
 
 	ctx, end := context.WithCancelCause(ctx)
