@@ -47,8 +47,8 @@ type Wide struct {
 	Extra    grid.Tick // reservations are so much longer than the kill limit (grace, slack, rounding)
 	// Link is how far two sites are from one another; nil is equally far. It is the same both ways.
 	Link func(a, b grid.SiteName) grid.Tick
-	// Meet tells whether the nodes of two sites reach each other, where all have to; nil is that they need not.
-	Meet func(a, b grid.SiteName) bool
+	// Meet tells of which sites the nodes reach each other, where all have to; nil is that they need not.
+	Meet *Meets
 }
 
 // Offered is what one site has for such a job.
@@ -136,6 +136,9 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 // NoneMeet is why a job gets no sites where those that have room for it do not all reach each other.
 const NoneMeet = "no sites whose nodes reach each other have room for it together, as their administrators declare it (batch.reach)"
 
+// SomeMeet is why a job gets no sites where those that reach each other are too many to look at all of them.
+const SomeMeet = "of the sites that have room for it, too many reach each other (batch.reach) to look at all sets of them at once: those that were looked at have no room for it together, and the next cycle looks at others"
+
 // allocate chooses the sites of one job from what is left.
 func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out Allocated) {
 	for i := range alone {
@@ -144,13 +147,16 @@ func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out 
 		}
 	}
 	o := h.offersFor(&wanted.Demand, wanted.Fee)
-	b, first := o.earliest(w.asks(wanted, h.m.sites))
+	asks, all := w.asks(wanted, o)
+	b, first := o.earliest(asks)
 	out.End = b.end
 	switch {
 	case !b.found && quiet:
 		out.End = 0
 	case !b.found && w.Meet != nil && o.search(&wanted).found:
-		out.End, out.Why = 0, NoneMeet
+		if out.End, out.Why = 0, NoneMeet; !all {
+			out.Why = SomeMeet
+		}
 	case !b.found:
 		out.End, out.Lack = 0, o.lack(&wanted)
 		out.Why = out.Lack.String()

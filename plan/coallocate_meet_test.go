@@ -72,6 +72,7 @@ func TestOnlySitesThatMeet(t *testing.T) {
 	}
 	offers := []Offered{offer("a", 0), offer("b", 0), offer("c", 100)}
 	w := Wide{Demand: demand(2, 1, 0), Fee: AnyFee, Walltime: 10}
+	names := []grid.SiteName{"a", "b", "c"}
 	for name, x := range map[string]struct {
 		meet  func(a, b grid.SiteName) bool
 		end   grid.Tick
@@ -83,7 +84,9 @@ func TestOnlySitesThatMeet(t *testing.T) {
 		"none do":    {func(a, b grid.SiteName) bool { return false }, 0, 0, NoneMeet},
 		"by a alone": {func(a, b grid.SiteName) bool { return a == "a" }, 0, 0, NoneMeet},
 	} {
-		w.Meet = x.meet
+		if w.Meet = nil; x.meet != nil {
+			w.Meet = NewMeets(names, func(a, b int) bool { return x.meet(names[a], names[b]) }, 0)
+		}
 		if got := coallocate(&w, offers, nil); got.End != x.end || len(got.Parts) != x.parts || got.Why != x.why {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -17,6 +17,7 @@ type wideTwin struct {
 	w      Wide
 	offers []Offered
 	alone  []Alone
+	meet   func(a, b grid.SiteName) bool // nil is that they need not
 }
 
 func drawWide(t *rapid.T) wideTwin {
@@ -56,7 +57,12 @@ func drawWide(t *rapid.T) wideTwin {
 		Link: func(a, b grid.SiteName) grid.Tick { return far[[2]grid.SiteName{a, b}] },
 	}
 	if talks {
-		x.w.Meet = func(a, b grid.SiteName) bool { return meet[[2]grid.SiteName{a, b}] }
+		var names []grid.SiteName
+		for _, o := range x.offers {
+			names = append(names, o.Site.Name)
+		}
+		x.meet = func(a, b grid.SiteName) bool { return meet[[2]grid.SiteName{a, b}] }
+		x.w.Meet = NewMeets(names, func(a, b int) bool { return x.meet(names[a], names[b]) }, uint64(x.w.Now))
 	}
 	c := grid.Chunk{Count: number(1, 6, "pieces"), Processes: number(1, 2, "processes"), Cores: number(1, 2, "cores of each")}
 	x.w.PerSite = number(0, min(3, c.Count*c.Processes), "least per site")
@@ -146,7 +152,7 @@ func (x wideTwin) option(set int, start grid.Tick) (option, bool) {
 	for i, o := range sites {
 		for _, p := range sites[:i] {
 			out.far = max(out.far, x.w.Link(o.Site.Name, p.Site.Name))
-			if x.w.Meet != nil && !(x.w.Meet(o.Site.Name, p.Site.Name) && x.w.Meet(p.Site.Name, o.Site.Name)) {
+			if x.meet != nil && !(x.meet(o.Site.Name, p.Site.Name) && x.meet(p.Site.Name, o.Site.Name)) {
 				return out, false
 			}
 		}
@@ -236,7 +242,7 @@ func TestCoallocateEqualsTheTwin(t *testing.T) {
 				t.Fatalf("%+v; %+v, the twin has %+v", got, is, want)
 			}
 			for i, a := range got.Parts {
-				if slices.ContainsFunc(got.Parts[:i], func(b AllocatedPart) bool { return x.w.Meet != nil && !x.w.Meet(a.Site, b.Site) }) {
+				if slices.ContainsFunc(got.Parts[:i], func(b AllocatedPart) bool { return x.meet != nil && !x.meet(a.Site, b.Site) }) {
 					t.Fatalf("%+v: sites that do not meet", got)
 				}
 			}

@@ -146,9 +146,6 @@ func (s *coallocation) waits(r *grid.Record, q, slots *asking) (w plan.Waits, ch
 	if fee := feeOf(&r.Job); fee > 0 {
 		w.Fee = fee
 	}
-	if co.Reach {
-		w.Meet = meetOf(q.sites)
-	}
 	choice.At = now
 	delivery := map[grid.SiteName]grid.Tick{}
 	for _, site := range q.sites {
@@ -185,13 +182,17 @@ func linkOf(sites []reachable) func(a, b grid.SiteName) grid.Tick {
 	return func(a, b grid.SiteName) grid.Tick { return grid.FromSeconds(way[a] + way[b]) }
 }
 
-// meetOf tells of which sites the nodes reach each other, as they declare.
-func meetOf(sites []reachable) func(a, b grid.SiteName) bool {
-	reach := map[grid.SiteName][]grid.SiteName{}
-	for _, s := range sites {
-		reach[s.name] = s.reach
+// meets tells of which sites the nodes reach each other, as they declare.
+func (s *coallocation) meets(sites []reachable) *plan.Meets {
+	names := make([]grid.SiteName, len(sites))
+	reach := make([]map[grid.SiteName]bool, len(sites))
+	for i, site := range sites {
+		names[i], reach[i] = site.name, make(map[grid.SiteName]bool, len(site.reach))
+		for _, name := range site.reach {
+			reach[i][name] = true
+		}
 	}
-	return func(a, b grid.SiteName) bool { return slices.Contains(reach[a], b) }
+	return plan.NewMeets(names, func(a, b int) bool { return reach[a][names[b]] }, uint64(s.wholes.instant()))
 }
 
 // offersOf are what the sites told for a question, by the clock of this one and without what they refused since to
@@ -271,7 +272,7 @@ func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan
 	case len(got.Parts) == 0 && got.Best != nil:
 		s.become(a, grid.OneSite, fmt.Sprintf("site %s alone ends it as soon: %s", got.Best.Site, got.Why))
 		s.wholes.alone(a.rec.Of, a.rec.Reason)
-	case len(got.Parts) == 0 && a.fitsNowhere(r, &choice):
+	case len(got.Parts) == 0 && got.Why != plan.SomeMeet && a.fitsNowhere(r, &choice):
 		s.endWhole(a, ending{state: grid.Failed, why: "no single site can run it any more, nor several together: " + got.Why})
 	case len(got.Parts) == 0:
 		s.vain(a, "no sites have it together: "+got.Why)

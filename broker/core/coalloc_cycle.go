@@ -28,6 +28,7 @@ type planning struct {
 	asked   map[grid.JobID]*asking
 	slots   []grid.JobID // whose questions bring slots: each is for all that ask alike
 	missing int          // answers
+	meets   *plan.Meets  // for all of which the parts talk to one another
 }
 
 // mostPlanned bounds the wholes of a cycle: the first by fee and priority.
@@ -137,6 +138,12 @@ func (s *coallocation) endCycle() {
 		}
 		q := c.asked[id]
 		w, choice := s.waits(r, q, c.asked[c.slots[q.offers]])
+		if r.Job.Coallocation.Reach {
+			if c.meets == nil {
+				c.meets = s.meets(q.sites)
+			}
+			w.Meet = c.meets
+		}
 		w.Quiet = s.wholes.instant() < a.rec.Next // it was told already
 		if err := w.Check(); err != nil {
 			s.chosen(a, r, q, plan.Ahead{Allocated: plan.Allocated{Why: err.Error()}}, choice)

@@ -31,6 +31,9 @@ func (s *coallocation) weighDraft(d *draft) {
 	}
 	delete(s.drafts, d.job.Job.ID)
 	w, choice := s.waits(d.job, &d.asking, &d.asking)
+	if d.job.Job.Coallocation.Reach {
+		w.Meet = s.meets(d.sites)
+	}
 	got := plan.Allocated{}
 	if err := w.Check(); err != nil {
 		got.Why = err.Error()
