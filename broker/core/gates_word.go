@@ -124,13 +124,15 @@ func (c *gates) beforeReclaiming() gate {
 }
 
 // beforePreparing is what has to be known before an offer is considered: that this site has not owned the job at that epoch, in
-// a journal that is lost. Then the offer is a late copy, and whoever has heard nothing of that run would say that it was committed.
+// a journal that is lost, or until it ended elsewhere. Then the offer is a late copy, and whoever has heard nothing of that run would say that it was committed.
 func (c *gates) beforePreparing(b wire.HandoffID) gate {
 	switch {
 	case !c.recovery.read():
 		return untilDirectory
 	case !c.recovery.tracesOf(b.Job).Before(b.Epoch):
 		return itMayRun
+	case !c.closed[b.Job].epoch.Before(b.Epoch):
+		return itEnded
 	}
 	return open
 }
@@ -198,11 +200,13 @@ func (c *gates) claims(j *job, from grid.PeerID, m wire.Report) claimant {
 }
 
 // beforeAcknowledging is what has to be known before a report is acknowledged, which lets the owner start the job:
-// this journal may have been put back to before the home gave the job to itself.
+// this journal may have been put back to before the home gave the job to itself, or to another.
 func (c *gates) beforeAcknowledging(j *job, m wire.Report) gate {
 	switch {
 	case j.rec.State == grid.StageOut:
 		return untilOutput
+	case m.State < grid.Running && c.recovery.recounting():
+		return untilAll
 	case m.State < grid.Running && j.unreconciled() && c.recovery.mayLack(j):
 		return untilDirectory
 	case m.State < grid.Running && m.Version != (grid.Hash{}) && m.Version != j.sum():

@@ -170,7 +170,7 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	case untilOutput:
 		c.pull(j)
 		return
-	case untilDirectory:
+	case untilAll, untilDirectory:
 		return
 	case untilVersion:
 		c.tellVersion(from, j)

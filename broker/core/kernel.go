@@ -25,6 +25,7 @@ type kernel struct {
 	ending   map[grid.JobID]bool        // of jobs: those that may go there
 	long     map[grid.JobID]bool        // of jobs: those with long documents that may not be durable
 	ended    Ended                      // of archived
+	closed   map[grid.JobID]closing     // those of other homes that have ended and are gone here, for a while
 	accepted map[grid.JobID]*acceptance // those that will need capacity here, and are not on disk
 	keys     map[submissionKey]grid.JobID
 	users    map[string]usage            // of this site, by name
@@ -75,6 +76,7 @@ func newKernel(cfg Config, members []grid.Member) *kernel {
 		archive:  map[grid.JobID]archived{},
 		ending:   map[grid.JobID]bool{},
 		long:     map[grid.JobID]bool{},
+		closed:   map[grid.JobID]closing{},
 		accepted: map[grid.JobID]*acceptance{},
 		keys:     map[submissionKey]grid.JobID{},
 		users:    map[string]usage{},

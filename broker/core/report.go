@@ -146,7 +146,7 @@ func (c *home) onClosed(from grid.PeerID, m wire.Closed) {
 	// What ran here is kept to be listed, and what ended here for a home that is restored from a
 	// backup, until its retention ends.
 	if j.rec.Started == 0 && !j.ended() && (j.rec.Role == grid.Tombstone || j.rec.Role == grid.Declined) { // also one that still says Commit: whom it says that to is told by the home
-		c.drop(j)
+		c.dropClosed(j)
 	}
 }
 

@@ -207,6 +207,7 @@ func (j *job) strip() {
 
 // retain drops what has been kept long enough, or is too much.
 func (c *home) retain() {
+	c.forgetClosed()
 	var bytes int64
 	for _, id := range c.latestFirst() { // the newest are kept
 		size, drop := c.retained(id, bytes)

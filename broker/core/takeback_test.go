@@ -56,3 +56,34 @@ func TestNothingIsTakenBackBeforeAllWereAsked(t *testing.T) {
 		}
 	}
 }
+
+// A home whose journal was put back hears an owner, and has not asked all: another may have the job at a later term. So it
+// does not acknowledge what would let that owner start it; what runs, it does.
+func TestNoOwnerIsAcknowledgedBeforeAllWereAsked(t *testing.T) {
+	t.Parallel()
+	for state, at := range map[grid.State]bool{grid.Assigned: false, grid.Running: true} {
+		j, epoch := jobOf(me, "a", "1"), grid.Epoch{Term: 1, Hop: 9}
+		c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch}})
+		number := uint64(0)
+		acknowledged := func() (is bool) {
+			number++
+			m := wire.Report{Job: j.ID, Epoch: epoch, Number: number, State: state, Attempt: 1}
+			m.Started.Known = state == grid.Running
+			for _, m := range sentTo(c.Step(c.now+1, Message{her, m}), her) {
+				is = is || m.Kind() == wire.KindReportAck
+			}
+			return is
+		}
+		c.Step(c.now+1, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+		c.Step(c.now+1, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		if acknowledged() != at {
+			t.Errorf("%s: acknowledged %t, and not all were asked", state, !at)
+		}
+		for _, p := range []grid.PeerID{her, him, it} {
+			c.Step(c.now+1, Message{p, wire.Recounted{}})
+		}
+		if !acknowledged() {
+			t.Errorf("%s: not acknowledged, and all were asked", state)
+		}
+	}
+}

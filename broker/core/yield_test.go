@@ -62,9 +62,17 @@ func TestTheStartTokenDecidesBeforeAnotherIsAcknowledged(t *testing.T) {
 		if k.starts {
 			c.Step(c.now+1, Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started, Started: c.now}})
 		}
-		acknowledged, superseded, _ := heardOf(c, k.word)
+		early, superseded, _ := heardOf(c, k.word)
+		_, moved := k.word.(wire.Moved)
+		if early && !moved {
+			t.Errorf("%s: acknowledged, and not all were asked", name)
+		}
+		for _, p := range []grid.PeerID{her, him, it} {
+			c.Step(c.now+1, Message{p, wire.Recounted{}})
+		}
+		acknowledged, _, _ = heardOf(c, k.word)
 		stays := r.Role == grid.Owning && r.State == grid.Running && r.Epoch.Term > 1 && c.attempt(c.jobs[j.ID]) == id
-		if _, moved := k.word.(wire.Moved); stays != k.starts || acknowledged != (moved || !k.starts) || superseded != (k.starts && !moved) {
+		if stays != k.starts || acknowledged != (moved || !k.starts) || superseded != (k.starts && !moved) {
 			t.Errorf("%s: %s of %s at %s, acknowledged %t, superseded %t", name, r.Role, r.Owner, r.Epoch, acknowledged, superseded)
 		}
 	}
