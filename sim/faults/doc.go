@@ -62,9 +62,10 @@
 //	                                   that or was started again, and need not
 //	                                   wait for the word of a site
 //	                                 its home, and a site that had it, have     both have forgotten its end
-//	                                   lost what they wrote
-//	                                 a site that had it had a duplicate, or its      its control directory may be
-//	                                   machine was put back                       gone
+//	                                   lost what they wrote of it
+//	                                 a site where it was had a duplicate then,  its control directory may be
+//	                                   or its machine was put back to before      gone
+//	                                   something of it was written there
 //	                                 its home has lost it, and learns it from   nobody says who owns it
 //	                                   one that was to get it
 //	                                 its user had it removed, and the home has  its control directory went
@@ -125,8 +126,10 @@
 //	                                 its home has lost that its files came
 //	                                 its user had it removed, or a site that    its files are gone
 //	                                   had it had a duplicate, or was put back
+//	an end while it runs (S5)          its start is as one before a start         likewise
+//	                                   after it, or it is such a second one
 //	an end without output (S5)       its home, or the site that ran it, has     it may have been swept
-//	                                   lost what it wrote since
+//	                                   lost what it wrote of it since
 //	a part that starts though one of   as a start after a start                  likewise
 //	  another round had (S4)
 //	a reservation in no book (S3)    the site was set back, and has not asked   it may be what a part needs
@@ -136,6 +139,9 @@
 //
 // What keeps a job back at its home, and an alteration, are in its home's journal alone: of jobs whose home
 // has lost a part of that, or had a duplicate, S13 is not checked.
+//
+// What is not to start before an instant, and what depends on it, has as much longer to end as the clock of its home was set back; what has
+// nodes reserved, as any clock was. No other job has.
 //
 // A wish to cancel that an owner has recorded and the home has not yet heard of is not held against
 // the home, as the owner may be gone for ever.

@@ -116,6 +116,11 @@ func (f *fact) leftHome(e grid.Epoch) grid.Tick {
 	return left
 }
 
+// inIgnorance: it started again as its home had lost, unnoticed, that it gave the job away to where it had started before.
+func (f *fact) inIgnorance(again start) bool {
+	return slices.ContainsFunc(f.starts, func(e start) bool { return e.at < again.at && f.unheardOf(e.id.Epoch, again.queued) })
+}
+
 // toldUnheard: its home has lost that its user was told an end, with its whole machine or in a power cut, and what it did at
 // the instant now it did before a member that had seen that part of its journal could be heard, or at once.
 func (f *fact) toldUnheard(now grid.Tick) bool {

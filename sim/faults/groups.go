@@ -197,7 +197,7 @@ func (t *truth) groupsHold(s *site) {
 	}
 	for id := range s.disk.records {
 		name, n := id.Group()
-		if f := t.facts[id]; n > 0 && f != nil && !f.isPart() && f.home == s && s.disk.groups[name] == nil && len(s.lapses) == 0 {
+		if f := t.facts[id]; n > 0 && f != nil && !f.isPart() && f.home == s && s.disk.groups[name] == nil && !f.lostAt(s) {
 			s.w.violate("S10", id, "%s has the job %s of a group, and not the group", s.name(), id)
 		}
 	}

@@ -81,7 +81,14 @@ func TestAJobBeforeItsTurn(t *testing.T) {
 		"nothing happened":     {func(*scene, *fact) {}, true},
 		"its duplicate has it": {func(_ *scene, f *fact) { f.acted(false) }, false},
 		"it alone has it":      {func(_ *scene, f *fact) { f.acted(true) }, true},
-		"it was set back":      {func(x *scene, _ *fact) { x.a.lost(50, 80, false) }, false},
+		"it was set back to before it had made it": {func(x *scene, f *fact) {
+			f.wrote[x.a] = []grid.Tick{at(60)}
+			x.a.lost(50, 80, false)
+		}, false},
+		"it was set back to after that": {func(x *scene, f *fact) {
+			f.wrote[x.a] = []grid.Tick{at(40)}
+			x.a.lost(50, 80, false)
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

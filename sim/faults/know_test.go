@@ -186,18 +186,26 @@ func TestAJobThatWasNotAcceptedYetIsLearnt(t *testing.T) {
 	}
 }
 
-// An end is told while the program runs, of which the machine that runs it has lost the start: nobody there knows of it.
+// An end is told while the program runs: the machine that runs it has lost its start, or its home that it ran elsewhere, and nobody knows of it.
 func TestAnEndWhileItsProgramRuns(t *testing.T) {
 	t.Parallel()
-	for _, lost := range []bool{false, true} {
+	for name, c := range map[string]struct {
+		does func(x *scene)
+		lost bool
+	}{
+		"nothing is lost":          {func(*scene) {}, false},
+		"its machine was put back": {func(x *scene) { x.b.lost(50, 400, true) }, true},
+		"its home started it again, and had lost unnoticed that it gave it away": {func(x *scene) {
+			first, again := x.cutOff(60, 0, 900)
+			x.f.starts = []start{first, again}
+		}, true},
+	} {
 		x := newScene(t)
 		x.f.starts, x.f.running[1], x.f.refused = []start{began(100, x.b, 1)}, 1, true
-		if lost {
-			x.b.lost(50, 400, true)
-		}
+		c.does(x)
 		x.w.truth.shown(x.a, "job", &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
-		if v := x.w.result.Violation; (v == nil) != lost {
-			t.Errorf("its start is lost: %t; the violation is %+v", lost, v)
+		if v := x.w.result.Violation; (v == nil) != c.lost {
+			t.Errorf("%s: the violation is %+v", name, v)
 		}
 	}
 }
@@ -218,6 +226,28 @@ func TestAWholeThatIsStranded(t *testing.T) {
 		x.w.truth.shown(x.a, "whole", &grid.Record{State: grid.Failed})
 		if v := x.w.result.Violation; (v == nil) != stranded {
 			t.Errorf("%d removed: the violation is %+v", removed, v)
+		}
+	}
+}
+
+// What a program left may be swept where its site, or its home, has lost something of the job since it began; not where they
+// have lost something else.
+func TestAnEndWithoutOutputTakesAnExcuse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		since, wrote int
+		violated     bool
+	}{
+		"its site has lost its end":              {150, 180, false},
+		"its site has lost what came after that": {190, 180, true},
+		"its site had lost something before":     {50, 60, true},
+	} {
+		x := newScene(t)
+		x.f.starts, x.f.wrote[x.b] = []start{began(100, x.b, 1)}, []grid.Tick{at(c.wrote)}
+		x.b.lost(c.since, max(c.since, c.wrote)+20, false)
+		x.w.truth.hasOutput(x.a, x.f, &grid.Record{State: grid.Completed})
+		if v := x.w.result.Violation; (v != nil) != c.violated {
+			t.Errorf("%s: the violation is %+v", name, v)
 		}
 	}
 }

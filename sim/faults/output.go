@@ -7,13 +7,16 @@ import (
 )
 
 // hasOutput checks S5 of what a program left: it is at home when its user is told of the end,
-// unless the site that ran it, or its home, has lost since then what it wrote.
+// unless the site that ran it, or its home, has lost since then what it wrote of it.
 func (t *truth) hasOutput(s *site, f *fact, r *grid.Record) {
 	if l := s.disk.folders[f.id]; l != nil && l.outputs {
 		return
 	}
 	for _, st := range f.starts {
-		if since := func(l lapse) bool { return l.at >= st.at }; slices.ContainsFunc(st.where.lapses, since) || slices.ContainsFunc(s.lapses, since) {
+		since := func(s *site) bool {
+			return slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at >= st.at && f.loses(s, l) })
+		}
+		if since(st.where) || since(s) {
 			return
 		}
 	}

@@ -127,7 +127,7 @@ func (t *truth) sweepHolds(s *site, g *grid.Group) {
 		switch {
 		case r == nil && of.State == 0 && n <= g.Entered:
 			s.w.violate("S10", id, "%s counts %d jobs of %s as entered, and does not have its job %d", s.name(), g.Entered, g.ID, n)
-		case r != nil && n > g.Entered && len(s.lapses) == 0 && !t.facts[id].madeByOther(s):
+		case r != nil && n > g.Entered && !t.facts[id].lostAt(s) && !t.facts[id].madeByOther(s):
 			s.w.violate("S13", id, "%s has made job %d of %s, of which %d have entered", s.name(), n, g.ID, g.Entered)
 		case r != nil && r.State.Terminal() && of.State != r.State && n <= g.Entered:
 			s.w.violate("S11", id, "%s has ended as %s, and %s has it as %s", id, r.State, g.ID, of.State)
