@@ -135,7 +135,8 @@
 //	a reservation in no book (S3)    the site was set back, and has not asked   it may be what a part needs
 //	                                   all, or been told whom it need not
 //	what is done with it             two brokers under one name have both       neither can know of the other
-//	                                   changed it while both ran                  before it is told
+//	                                   changed it, or told its end, while both    before it is told
+//	                                   ran
 //
 // What keeps a job back at its home, and an alteration, are in its home's journal alone: of jobs whose home
 // has lost a part of that, or had a duplicate, S13 is not checked.

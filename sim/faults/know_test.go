@@ -251,3 +251,19 @@ func TestAnEndWithoutOutputTakesAnExcuse(t *testing.T) {
 		}
 	}
 }
+
+// Of two brokers under one name the first tells the end of a job of a sweep that has no record yet, and the other makes it.
+func TestAnEndThatOneOfTwoHasTold(t *testing.T) {
+	t.Parallel()
+	for _, two := range []bool{false, true} {
+		x := newScene(t)
+		if x.f.wished = true; two {
+			x.a.duplicate = &site{}
+		}
+		x.w.truth.shown(x.a, "job", &grid.Record{State: grid.Killed})
+		x.f.acted(false)
+		if x.f.torn() != two {
+			t.Errorf("two brokers: %t, both have acted: %t", two, x.f.torn())
+		}
+	}
+}

@@ -34,6 +34,9 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	if f.once != 0 && r.State != f.once && f.askedKnow(f.once) && r.State != grid.Lost && !f.toldUnheard(w.now) && !f.torn() {
 		w.violate("S5", id, "%s was told to be %s, which others know, and is told to be %s now", id, f.once, r.State)
 	}
+	if s.duplicate != nil {
+		f.acted(true)
+	}
 	f.told, f.exit, f.toldAt = r.State, r.ExitCode, w.now
 	f.lost = f.lost || r.State == grid.Lost
 	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
