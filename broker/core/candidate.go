@@ -47,9 +47,6 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 		c.send(from, wire.Error{Of: wire.KindOffer, Job: o.Handoff.Job, Why: why.String()})
 		return
 	}
-	if c.gates.beforePreparing(o.Handoff) != open {
-		return // made again, or late
-	}
 	if a := c.accepted[o.Handoff.Job]; a != nil {
 		if a.from == from && a.offer.Handoff == o.Handoff {
 			c.send(from, wire.Accept{Handoff: o.Handoff, Journal: c.cfg.Journal})
@@ -62,6 +59,14 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 	}
 	if j := c.job(o.Handoff.Job); j != nil && !c.offerAgain(j, from, o) {
 		return
+	}
+	switch c.gates.beforePreparing(o.Handoff) {
+	case open:
+	case untilDirectory: // another site may have it: one directory that cannot be read is no reason to keep an owner waiting
+		c.send(from, wire.Refuse{Handoff: o.Handoff, Estimate: grid.Estimate{Refusal: forNow("its control directories are not all read yet")}})
+		return
+	default:
+		return // made again, or late
 	}
 	o.Job.Terms.Deadline = c.until(o.Deadline)
 	if j := c.job(o.Handoff.Job); j != nil && (c.terms.wantsBack(j) || c.lostReservation(j)) {

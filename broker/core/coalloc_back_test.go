@@ -67,10 +67,12 @@ func TestPartsWithoutTheirWholeAreCancelled(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		state   grid.State
+		since   bool
 		cancels bool
 	}{
-		"it waits": {grid.Assigned, true},
-		"it runs":  {grid.Running, false},
+		"it waits":                             {grid.Assigned, false, true},
+		"it runs":                              {grid.Running, true, false},
+		"it runs, and nobody knows since when": {grid.Running, false, false},
 	} {
 		part, at := jobOf(me, "a", "1"), grid.Epoch{Term: 1, Hop: 1}
 		whole := part.ID
@@ -84,7 +86,7 @@ func TestPartsWithoutTheirWholeAreCancelled(t *testing.T) {
 			t.Errorf("%s: it is to be cancelled, and its owner was not heard", name)
 		}
 		report := wire.Report{Job: part.ID, Epoch: at, Number: 1, State: k.state, Attempt: 1, Certificates: proof, Version: wire.JobDigest(part)}
-		report.Started.Known = k.state == grid.Running
+		report.Started.Known = k.since
 		cancels := false
 		for _, m := range sentTo(c.Step(c.now+1, Message{her, report}), her) {
 			cancels = cancels || m.Kind() == wire.KindCancel

@@ -260,7 +260,8 @@ func (w *wholeJobs) disown(of grid.JobID) {
 	}
 	for _, r := range w.parts(of, 0) {
 		heard := r.Report > 0 || r.Role == grid.Owning
-		if j := w.job(r.Job.ID); w.isHome(j) && heard && r.Started == 0 {
+		begun := r.Started != 0 || r.State >= grid.Running
+		if j := w.job(r.Job.ID); w.isHome(j) && heard && !begun {
 			w.home.wantGone(j, "its home, which has lost the job of which it is a part")
 		}
 	}

@@ -144,10 +144,16 @@ func TestALateOfferOfWhatHasLeftATrace(t *testing.T) {
 		if read {
 			c.Step(c.now+1, Reconciled{All: true})
 		}
-		c.Step(c.now+1, Message{her, offerOf(j, 7, 0)})
+		refused := false
+		for _, e := range c.Step(c.now+1, Message{her, offerOf(j, 7, 0)}) {
+			if s, is := e.(Send); is {
+				_, refuses := s.Message.(wire.Refuse)
+				refused = refused || refuses && s.To == her
+			}
+		}
 		c.Step(c.now+1, shot(c.now+1))
-		if is := c.jobs[j.ID] != nil; is != read {
-			t.Errorf("the control directories were read %t: PREPARED %t", read, is)
+		if is := c.jobs[j.ID] != nil; is != read || refused == read {
+			t.Errorf("the control directories were read %t: PREPARED %t, refused %t", read, is, refused)
 		}
 	}
 }
