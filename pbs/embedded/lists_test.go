@@ -361,3 +361,15 @@ func TestTheLogOfSupervisors(t *testing.T) {
 		}
 	}
 }
+
+// The GPUs of all nodes together have no more numbers than a variable has room for.
+func TestGPUsOfManyNodes(t *testing.T) {
+	t.Parallel()
+	nodes := make([]plan.Node, 20)
+	for i := range nodes {
+		nodes[i].Resources = []grid.Resource{{Name: "gpu", Amount: mostOfKind}}
+	}
+	if all := numberGPUs(nodes); len(all) != mostGPUs/mostOfKind || all[gpuKind{1, "gpu"}] != (gpuRange{mostOfKind, mostOfKind}) {
+		t.Errorf("%d kinds have numbers", len(all))
+	}
+}

@@ -72,11 +72,15 @@ func (s *System) choose() (chosen []*entry, next grid.Tick) {
 	if len(placements) == 0 {
 		return nil, next
 	}
+	held := s.heldGPUs()
 	for _, p := range placements {
 		e := ready[p.Index]
-		e.waiting, e.started = false, grid.InstantOf(now)
+		numbers, enough := s.gpusFor(p.Shares, held)
+		if !enough {
+			continue
+		}
+		e.waiting, e.started, e.spec.GPUs = false, grid.InstantOf(now), numbers
 		s.place(e, p.Shares)
-		e.spec.GPUs = s.gpusFor(p.Shares, s.busy, chosen)
 		chosen = append(chosen, e)
 	}
 	starts := 0

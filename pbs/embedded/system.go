@@ -26,6 +26,7 @@ type System struct {
 	base   []string // environment of all programs
 	jobs   string   // folder of the spooled jobs
 	groups groups
+	gpus   map[gpuKind]gpuRange
 	log    *zap.Logger
 	errors *os.File // what supervisors say
 
@@ -80,7 +81,7 @@ func New(config Config) (*System, error) {
 	s := &System{
 		config: config, base: config.baseEnvironment(), jobs: filepath.Join(config.Spool, "jobs"),
 		log: config.Logger, wake: make(chan struct{}, 1), known: make(map[grid.AttemptID]*entry),
-		byID: make(map[string]pbs.Reservation),
+		byID: make(map[string]pbs.Reservation), gpus: numberGPUs(config.Nodes),
 	}
 	if config.Confine {
 		if s.groups = openGroups(controllers); s.groups.why != nil {
