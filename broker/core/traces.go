@@ -84,8 +84,8 @@ func (c *recovery) settleParts() {
 	}
 }
 
-// maxTraces bounds what is remembered of them.
-const maxTraces = 10_000
+// maxTraces bounds what is remembered of them: there are no more than folders on this site's own disk.
+const maxTraces = 1_000_000
 
 // tracesFor are those of the jobs of one home, and of those that it has let go at the word of
 // that home.

@@ -195,6 +195,12 @@ func TestAnEndWhileItsProgramRuns(t *testing.T) {
 	}{
 		"nothing is lost":          {func(*scene) {}, false},
 		"its machine was put back": {func(x *scene) { x.b.lost(50, 400, true) }, true},
+		"a machine was put back on which it had run, and ended": {func(x *scene) {
+			ended := began(60, x.c, 1)
+			ended.ended = 300
+			x.f.starts = []start{ended, began(400, x.b, 1)}
+			x.c.lost(50, 400, true)
+		}, false},
 		"its home started it again, and had lost unnoticed that it gave it away": {func(x *scene) {
 			first, again := x.cutOff(60, 0, 900)
 			x.f.starts = []start{first, again}

@@ -61,7 +61,11 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	}
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
 	runs := f.running[r.Epoch.Term] > 0 || r.Adopted != (grid.Epoch{}) && f.running[r.Adopted.Term] > 0
-	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, func(e start) bool { return f.wiped(e) || f.untraceable(e) || f.inIgnorance(e) }) {
+	unseen := func(e start) bool {
+		term := e.id.Epoch.Term
+		return e.ended == 0 && (term == r.Epoch.Term || term == r.Adopted.Term) && f.wiped(e) || f.untraceable(e) || f.inIgnorance(e)
+	}
+	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, unseen) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
 		return
 	}
