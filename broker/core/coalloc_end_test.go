@@ -134,6 +134,16 @@ func TestASilentSiteEndsTheRound(t *testing.T) {
 		if c.rec().State != state {
 			t.Fatalf("both answer in %v, and it is %v: %s", state, c.rec().State, c.rec().Reason)
 		}
+		for range 2 * c.m.cfg.Lease / grid.Minute {
+			c.reserved("b", wire.KindConfirm, c.of("b").Heard)
+			p := c.of("c")
+			c.m.onReservationWord("c", wire.ReservationWord{Reservation: grid.Reservation{ID: p.Reservation, State: p.Heard, Start: p.Start, End: p.End}})
+			c.pass(grid.Minute)
+			c.settled()
+		}
+		if c.rec().State != state {
+			t.Fatalf("c has said a word that nobody asked for in %v, and it is %v: %s", state, c.rec().State, c.rec().Reason)
+		}
 		for range c.m.cfg.Lease/grid.Minute + 1 {
 			c.reserved("b", wire.KindConfirm, c.of("b").Heard)
 			c.pass(grid.Minute)

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -294,6 +295,34 @@ func TestAskedApart(t *testing.T) {
 		if !ok || a.Where.Candidates[0].Wait != 0 || a.Beside[0].Candidates[0].Wait != 0 {
 			t.Errorf("the site itself, asked about two jobs: %+v", a)
 		}
+	}
+}
+
+// A neighbour has a plan of its own made for no more jobs than it may ask about apart: those behind come one after the other.
+func TestAskedApartIsBounded(t *testing.T) {
+	t.Parallel()
+	c, e, shot := wherever(1)
+	ask := wire.EstimateRequest{Round: 1, Apart: true}
+	for i := range wire.MaxAsked + 1 {
+		ask.Questions = append(ask.Questions, wire.Question{Job: grid.JobID(fmt.Sprint(e.Job.ID[:2], i)), Demand: e.Job.Demand, Walltime: e.Job.Walltime})
+	}
+	c.Step(1000, Message{From: "a", Message: ask})
+	answered := false
+	for _, x := range c.Step(1000, Looked{Snapshot: shot}) {
+		s, _ := x.(Send)
+		r, is := s.Message.(wire.EstimateReply)
+		if !is {
+			continue
+		}
+		answered = true
+		for i, a := range r.Answers {
+			if (a.Estimate.Wait > 0) != (i == wire.MaxAsked) || a.Estimate.Refusal != nil {
+				t.Errorf("question %d: %+v", i, a.Estimate)
+			}
+		}
+	}
+	if !answered {
+		t.Error("nothing is answered")
 	}
 }
 
