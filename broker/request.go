@@ -3,10 +3,12 @@ package broker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // request posts an event that carries a token and waits for its answer. A request
@@ -71,15 +73,18 @@ func (b *Broker) WhereAll(ctx context.Context, j grid.Job) (grid.Decision, []gri
 	return a.Where, a.Spread, a.Several, err
 }
 
-// WhereAllOf is WhereAll of several jobs, in one asking of each site. Their files cost nothing.
-func (b *Broker) WhereAllOf(ctx context.Context, jobs []grid.Job) ([]grid.Decision, error) {
-	if len(jobs) == 0 {
-		return nil, nil
+// WhereAllOf is WhereAll of several jobs, of as many in one asking of each site as a message takes. Their files cost nothing.
+func (b *Broker) WhereAllOf(ctx context.Context, jobs []grid.Job) (list []grid.Decision, err error) {
+	for some := range slices.Chunk(jobs, wire.MaxAsked) {
+		a, err := b.request(ctx, func(t core.Token) core.Request {
+			return core.Where{Token: t, Job: some[0], All: true, Beside: some[1:]}
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(append(list, a.Where), a.Beside...)
 	}
-	a, err := b.request(ctx, func(t core.Token) core.Request {
-		return core.Where{Token: t, Job: jobs[0], All: true, Beside: jobs[1:]}
-	})
-	return append([]grid.Decision{a.Where}, a.Beside...), err
+	return list, nil
 }
 
 // Uploaded tells that the files of a job are all here.

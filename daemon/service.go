@@ -191,21 +191,6 @@ func (s service) Where(ctx context.Context, who api.Identity, n api.NewJob) (f a
 	return f, err
 }
 
-// WhereEach asks every site once about several jobs, each as if it alone had been handed in.
-func (s service) WhereEach(ctx context.Context, who api.Identity, list []grid.Job) ([]grid.Decision, error) {
-	jobs := make([]grid.Job, len(list))
-	for i := range list {
-		id, err := newULID()
-		if err != nil {
-			return nil, err
-		}
-		if jobs[i], err = s.jobOf(who, grid.NewJobID(s.site.facts.Name, id), api.NewJob{Job: list[i]}); err != nil {
-			return nil, err
-		}
-	}
-	return s.site.broker.WhereAllOf(ctx, jobs)
-}
-
 // simple tells of a job that any site of enough cores can run, and that this one has enough.
 func simple(j grid.Job, site grid.Site) bool {
 	d := j.Demand
