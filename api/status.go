@@ -210,6 +210,8 @@ type Site struct {
 	ProposedBy []string   `json:"proposed_by,omitempty"` // neighbours that have it as a member
 	Alarm      string     `json:"alarm"`                 // of this broker alone: what is wrong with it, and what to do; "" is nothing
 	Estimates  *Estimates `json:"estimates"`             // null but for the site itself
+	// Reach are the sites whose nodes and its own reach each other, as it declares them and calls them.
+	Reach []grid.SiteName `json:"reach,omitempty"`
 }
 
 // Estimates is how good a site's estimates of starts were, for the latest jobs that
@@ -253,6 +255,7 @@ func newSite(v SiteView) Site {
 		Batch:     v.Site.Batch,
 		Alarm:     v.Alarm,
 		Version:   v.Version,
+		Reach:     v.Site.Reach,
 	}
 	if load := Load(v.Site.Load); load != (Load{}) {
 		s.Load = &load

@@ -96,7 +96,22 @@ func (m *meeting) try(ctx context.Context) error {
 		m.trials(fmt.Sprintf("from %s to %s", m.site, m.cfg.Site), going),
 		m.trials(fmt.Sprintf("from %s to %s", m.cfg.Site, m.site), back)...,
 	))
+	sites, err := m.client.Sites(ctx)
+	if err != nil {
+		return fmt.Errorf("asking what %s declares: %w", m.site, err)
+	}
+	m.compare(sites)
 	return nil
+}
+
+// compare tells whether the other site declares this one too, by the same name: sites are matched by it.
+func (m *meeting) compare(sites []api.Site) {
+	at := slices.IndexFunc(sites, func(s api.Site) bool { return s.Name == m.site })
+	if at < 0 || !slices.Contains(m.cfg.Batch.External.Reach, m.site) || slices.Contains(sites[at].Reach, m.cfg.Site) {
+		return
+	}
+	m.say(daemon.Mend, "reach", "batch.reach names %s here, and %s there names %q and not %s: no job that needs both gets them. Write %s there, and call each site by one name in all files of neighbours",
+		m.site, m.site, sites[at].Reach, m.cfg.Site, m.cfg.Site)
 }
 
 // said is what a job has printed that has ended by itself. What one that was ended has tried tells nothing.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gbroker/api"
 	"gbroker/daemon"
 	"gbroker/grid"
 )
@@ -128,6 +129,28 @@ func TestReachIsJudged(t *testing.T) {
 		}
 		if failed := strings.Contains(c.out, "failed"); failed != (len(told) > 2 && told[1].Verdict == daemon.Mend) {
 			t.Errorf("of %q it says %+v", c.out, told)
+		}
+	}
+}
+
+// A site that is declared here, and does not declare this one by the name by which it calls itself, is told of.
+func TestReachIsMutual(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		here, there []grid.SiteName
+		told        bool
+	}{
+		{[]grid.SiteName{"beta"}, []grid.SiteName{"gamma", "alpha"}, false},
+		{[]grid.SiteName{"beta"}, []grid.SiteName{"alias"}, true},
+		{[]grid.SiteName{"beta"}, nil, true},
+		{nil, nil, false},
+	} {
+		var told []daemon.Finding
+		m := meeting{site: "beta", tell: func(f daemon.Finding) { told = append(told, f) }}
+		m.cfg.Site, m.cfg.Batch.External.Reach = "alpha", c.here
+		m.compare([]api.Site{{Name: "gamma"}, {Name: "beta", Reach: c.there}})
+		if (len(told) == 1 && told[0].Verdict == daemon.Mend) != c.told || len(told) > 1 {
+			t.Errorf("%v here and %v there: %+v", c.here, c.there, told)
 		}
 	}
 }
