@@ -232,7 +232,7 @@ neighbours: neighbours.yaml
 
 # What the users of one neighbour, and each user, may reserve here at one time; how much of the uplink deliveries
 # may; and under maintenance when you need nodes yourself (docs/operating.md).
-# reservations: {member: {number: 200}, user: {number: 20, node_hours: 500, horizon: 14d}, uplink: 50MB/s}
+# reservations: {member: {number: 200}, user: {number: 20, horizon: 14d}}     # node_hours: 500, and uplink: 50MB/s
 
 # What jobs of other sites pay for a core and hour; left out, nothing.
 # prices: {base: 1, hours: [{from: "22:00", to: "6:00", factor: 0.5}]}

@@ -59,7 +59,9 @@ func poolInvite(file *string) *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), code)
-			fmt.Fprintf(cmd.ErrOrStderr(), "The computer calls %s; where that is not how it reaches this machine, set batch.address.\n", code.Address)
+			if code.Address != c.Listen && code.Address != c.Address {
+				fmt.Fprintf(cmd.ErrOrStderr(), "The computer calls %s; where that is not how it reaches this machine, set batch.address.\n", code.Address)
+			}
 			return nil
 		},
 	}
