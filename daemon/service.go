@@ -77,7 +77,7 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 }
 
 func (s service) handIn(ctx context.Context, j grid.Job, n api.NewJob) (grid.Record, bool, error) {
-	if !n.QueueAnyway {
+	if !n.QueueAnyway || j.Reservation != "" {
 		if err := s.possible(ctx, j, n.Key); err != nil {
 			return grid.Record{}, false, err
 		}
@@ -171,7 +171,11 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if err != nil {
 		return err
 	}
-	if core.Never(d) {
+	switch {
+	case core.Never(d) && j.Reservation != "":
+		d.Candidates = slices.DeleteFunc(d.Candidates, func(c grid.Candidate) bool { return !slices.Contains(j.Sites.Only, c.Site) })
+		return fmt.Errorf("%w: the job cannot run in its reservation: %s", grid.ErrInvalid, core.Reasons(d))
+	case core.Never(d):
 		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, %sor submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, core.Reasons(d), severalSites(d))
 	}
 	return nil
@@ -200,7 +204,7 @@ func simple(j grid.Job, site grid.Site) bool {
 		}
 	}
 	wishes := j.Terms.Deadline != 0 || len(j.Sites.Only)+len(j.Sites.Not) > 0
-	return !wishes && d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && !d.DistinctNodes && d.Disk == 0 &&
+	return !wishes && j.Reservation == "" && d.Cores() <= site.Processes && j.Queue == "" && !d.Exclusive && !d.DistinctNodes && d.Disk == 0 &&
 		len(d.Properties)+len(d.Hosts)+len(d.Measures) == 0 && d.Architecture == "" && d.System == ""
 }
 

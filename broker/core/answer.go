@@ -121,7 +121,7 @@ func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Es
 // estimate is when a job would start: by the plan, or in its reservation.
 func (c *estimator) estimate(b *batch, q plan.Question, reservation grid.ReservationID) grid.Estimate {
 	if reservation != "" {
-		return c.reservations.reserved(reservation, q.NotBefore)
+		return c.reservations.reserved(reservation, q)
 	}
 	return b.estimate(q)
 }

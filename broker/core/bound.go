@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -20,26 +21,37 @@ type binding struct {
 func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
 	job := &j.rec.Job
 	defer c.settle()
-	r, why := c.book.Bind(c.now, job.Reservation, job.ID, job.User)
-	if why == nil {
-		why = c.tooShort(job, r.ID, r.End-r.Start)
+	if r, known := c.book.Get(job.Reservation); known {
+		need := c.limitOf(job) + job.Part.AtBarrier()
+		if why = c.tooSmall(&r, need, job.Demand.Cores()); why != nil {
+			return b, why // it stays its holder's, for a job that fits
+		}
 	}
+	r, why := c.book.Bind(c.now, job.Reservation, job.ID, job.User)
 	if why != nil {
 		return b, why
 	}
 	return binding{r.ID}, nil
 }
 
-// tooShort tells that a job may take longer than a reservation is.
-func (c *reservations) tooShort(job *grid.Job, id grid.ReservationID, length grid.Tick) *grid.Refusal {
-	need := c.limitOf(job) + job.Part.AtBarrier() + c.cfg.Slack
-	if need <= length {
-		return nil
+// tooSmall tells that a job may take longer than a reservation is, or more cores than its nodes have. Of one that was made
+// for a job the cores are not counted: a part has its own of them.
+func (c *reservations) tooSmall(r *grid.Reservation, limit grid.Tick, cores int) *grid.Refusal {
+	need, length := limit+c.cfg.Slack, r.End-r.Start
+	switch {
+	case r.State.Over():
+	case need > length:
+		return &grid.Refusal{
+			Kind: grid.Permanent, Reason: fmt.Sprintf("reservation %s is too short: with what its start and end take the job needs", r.ID),
+			Asked: need.Duration().String(), Available: length.Duration().String(),
+		}
+	case r.For == "" && r.Cores > 0 && cores > r.Cores:
+		return &grid.Refusal{
+			Kind: grid.Permanent, Reason: fmt.Sprintf("the nodes of reservation %s have too few processors", r.ID),
+			Asked: strconv.Itoa(cores), Available: strconv.Itoa(r.Cores),
+		}
 	}
-	return &grid.Refusal{
-		Kind: grid.Permanent, Reason: fmt.Sprintf("reservation %s is too short for job %s: with what its start and end take it needs", id, job.ID),
-		Asked: need.Duration().String(), Available: length.Duration().String(),
-	}
+	return nil
 }
 
 // bound is what the batch system is told of the reservation of a job that names one.
@@ -50,14 +62,16 @@ func (c *execution) bound(j *job) (b binding, why *grid.Refusal) {
 	return c.reservations.bind(j)
 }
 
-// reserved is when a job that names a reservation would start here, after its delivery: nil where there is
-// no such.
-func (c *reservations) reserved(id grid.ReservationID, from grid.Tick) grid.Estimate {
+// reserved is when a job that names a reservation would start here, after its delivery.
+func (c *reservations) reserved(id grid.ReservationID, q plan.Question) grid.Estimate {
 	r, known := c.book.Get(id)
 	if !known || r.State.Over() {
 		return grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "reservation " + string(id) + " is not there, or over"}}
 	}
-	wait := max(0, r.Start-from)
+	if why := c.tooSmall(&r, q.Limit, q.Demand.Cores()); why != nil && r.For == "" {
+		return grid.Estimate{Refusal: why}
+	}
+	wait := max(0, r.Start-q.NotBefore)
 	return grid.Estimate{Wait: wait, Safe: wait}
 }
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"strings"
 	"testing"
 
 	"gbroker/grid"
@@ -50,6 +51,57 @@ func TestALostReservation(t *testing.T) {
 					t.Errorf("at site %d, waits %t, not made for it: it is %v: %s", at, waits, r.State, r.Reason)
 				}
 			}
+		}
+	}
+}
+
+// A job that does not fit its reservation, being too long or too wide for it, fails with the two numbers and leaves the
+// reservation to its holder: the next job, which fits, runs in it. At its home, and elsewhere.
+func TestAReservationOutlivesAJobThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	for at := range 2 {
+		w := newWorld(t, 1, faults{}, 4, 4, 4)
+		w.forParts(0, 0, 0)
+		w.boot()
+		a, b := w.sites[0], w.sites[at]
+		id := grid.ReservationID("r1")
+		w.run(w.now+grid.Minute, func() bool { return false })
+		start := up(w.now + 10*grid.Minute)
+		b.host.core.reservations.cores["n0"] = 4
+		a.step(ReserveRequest{Token: 1, To: b.peer, Reserve: wire.Reserve{
+			ID: id, Holder: grid.User{Home: a.peer, Name: "alice"}, What: grid.NodesReserved, Nodes: []grid.NodeName{"n0"}, From: start, Until: start + grid.Hour,
+			Length: grid.Hour, Limit: grid.Minute, Grace: grid.Minute,
+		}})
+		state := func() grid.ReservationState {
+			r, is := b.parts.beside[grid.KindReservation][string(id)].(*grid.Reservation)
+			if !is {
+				return 0
+			}
+			return r.State
+		}
+		w.until("it is reserved", func() bool { return state() == grid.Confirmed })
+		hand := func(ulid string, cores int, walltime grid.Tick) *grid.Record {
+			j := jobOf(a.peer, a.name, ulid)
+			j.User, j.Walltime, j.Reservation, j.Sites = grid.User{Home: a.peer, Name: "alice"}, walltime, id, grid.Choice{Only: []grid.SiteName{b.name}}
+			j.Demand.Chunks = []grid.Chunk{{Count: 1, Processes: cores, Cores: cores}}
+			a.step(Submit{Token: 2, Job: j, Key: ulid, Anyway: true})
+			w.until("it ends", func() bool { return w.allEnded([]grid.JobID{j.ID}) })
+			return w.home(j.ID)
+		}
+		for ulid, asks := range map[string]struct {
+			cores    int
+			walltime grid.Tick
+			said     string
+		}{
+			"1": {1, 2 * grid.Hour, "is too short"},
+			"2": {5, grid.Minute, "too few processors (asked 5, available 4)"},
+		} {
+			if r := hand(ulid, asks.cores, asks.walltime); r.State != grid.Failed || !strings.Contains(r.Reason, asks.said) || state() != grid.Confirmed {
+				t.Errorf("at site %d: it is %v: %s; the reservation is %v", at, r.State, r.Reason, state())
+			}
+		}
+		if r := hand("3", 4, grid.Minute); r.State != grid.Completed {
+			t.Errorf("at site %d: the job that fits is %v: %s", at, r.State, r.Reason)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type estimator struct {
 		usedByMember() map[grid.PeerID]*allowance
 	}
 	reservations interface {
-		reserved(id grid.ReservationID, from grid.Tick) grid.Estimate
+		reserved(id grid.ReservationID, q plan.Question) grid.Estimate
 		free(slots []grid.Slot, but grid.ReservationID) []grid.Slot
 		grace(node grid.NodeName, end grid.Tick) grid.Tick
 		gridedBy(from, to grid.Tick) []plan.Grided

@@ -151,7 +151,9 @@ func (c *reservations) changedBy(from grid.PeerID, m wire.Change, rate float64) 
 			return r, why
 		}
 		if j := c.job(r.For); r.For != "" && j != nil && (m.Move || m.For == r.For) {
-			if why := c.tooShort(&j.rec.Job, r.ID, m.End-m.Start); why != nil {
+			to := r
+			to.Start, to.End = m.Start, m.End
+			if why := c.tooSmall(&to, c.limitOf(&j.rec.Job)+j.rec.Job.Part.AtBarrier(), 0); why != nil {
 				return r, why
 			}
 		}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"slices"
 
 	"gbroker/grid"
@@ -15,13 +16,34 @@ const (
 	tooDear      = "it costs more for a core and hour than is paid for the job"
 )
 
-// unwanted is that the user of a job wants it elsewhere. A site is meant by the name that it gives itself, and
-// by that which it has here.
+// unwanted is that the user of a job wants it elsewhere, or has bound it to a reservation elsewhere. A site is meant by
+// the name that it gives itself, and by that which it has here.
 func (c *search) unwanted(j *job, p grid.PeerID) *grid.Refusal {
-	if names, choice := c.namesOf(p), &j.rec.Job.Sites; isAnyOf(choice.Not, names) || len(choice.Only) > 0 && !isAnyOf(choice.Only, names) {
-		return &grid.Refusal{Kind: grid.Permanent, Reason: unwantedSite}
+	names, of := c.namesOf(p), &j.rec.Job
+	if !isAnyOf(of.Sites.Not, names) && (len(of.Sites.Only) == 0 || isAnyOf(of.Sites.Only, names)) {
+		return nil
 	}
-	return nil
+	why := unwantedSite
+	switch {
+	case of.Reservation != "" && len(of.Sites.Only) > 0:
+		why = fmt.Sprintf("bound to reservation %s at %s", of.Reservation, of.Sites.Only[0])
+	case len(of.Sites.Only) > 0 && !c.knowsAny(of.Sites.Only):
+		why = fmt.Sprintf("its user wants it at %s, which is not known here", of.Sites.Only[0])
+	}
+	return &grid.Refusal{Kind: grid.Permanent, Reason: why}
+}
+
+// knowsAny tells that a site of one of these names is known here.
+func (c *search) knowsAny(names []grid.SiteName) bool {
+	if isAnyOf(names, c.namesOf(c.cfg.Self)) {
+		return true
+	}
+	for p := range c.members {
+		if isAnyOf(names, c.namesOf(p)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *search) namesOf(p grid.PeerID) []grid.SiteName {

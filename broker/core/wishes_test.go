@@ -50,6 +50,7 @@ func TestWishesOfPlaces(t *testing.T) {
 		"none":            {chosen: "b"},
 		"not":             {sites: grid.Choice{Not: []grid.SiteName{"b"}}, chosen: "c"},
 		"only":            {sites: grid.Choice{Only: []grid.SiteName{"d"}}, chosen: "d", refused: unwantedSite},
+		"only there":      {sites: grid.Choice{Only: []grid.SiteName{"e"}}, end: grid.Failed, refused: "its user wants it at e, which is not known here"},
 		"prefer a little": {sites: grid.Choice{Prefer: []grid.SiteName{"c"}}, chosen: "c"},
 		"prefer too much": {sites: grid.Choice{Prefer: []grid.SiteName{"d"}}, chosen: "b"},
 		"for 5":           {fee: 5, chosen: "b"},

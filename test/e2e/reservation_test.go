@@ -40,6 +40,11 @@ func TestAReservationAtAnotherSite(t *testing.T) {
 		t.Errorf("more nodes are reserved than there are: %s", r.Stdout)
 	}
 	job := work{script: `echo "$GBROKER_SITE"`, cpus: 4, walltime: 60, output: "out.txt"}.write(t, dir, "in")
+	for _, unfit := range []work{{script: "true", cpus: 4, walltime: 1200}, {script: "true", cpus: 5, walltime: 60}} {
+		if r := home.Client(t.Context(), "submit", "--reservation", id, unfit.write(t, dir, fmt.Sprintf("unfit%d", unfit.cpus))); r.Code != 1 || !strings.Contains(r.Stderr, ", available ") {
+			t.Errorf("a job that does not fit the reservation: %d: %s%s", r.Code, r.Stdout, r.Stderr)
+		}
+	}
 	one := strings.TrimSpace(client(t, home, "submit", "--reservation", id, job))
 	if second := home.Client(t.Context(), "submit", "--reservation", id, "--queue-anyway", "--wait", job); second.Code == 0 {
 		t.Errorf("a second job ran in it: %s", second.Stdout)
