@@ -102,8 +102,8 @@ func (s service) guarantee(ctx context.Context, j *grid.Job) (grid.Reservation, 
 		}
 		return r, err
 	}
-	if core.Never(d) {
-		return grid.Reservation{}, fmt.Errorf("%w: no site that is known here could ever run it: %s", grid.ErrInvalid, core.Reasons(d))
+	if err := never(j, d); err != nil {
+		return grid.Reservation{}, err
 	}
-	return grid.Reservation{}, fmt.Errorf("%w: no site can run it now", grid.ErrNotYet)
+	return grid.Reservation{}, fmt.Errorf("%w: no site can run it now: %s", grid.ErrNotYet, core.Reasons(d))
 }

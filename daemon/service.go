@@ -14,10 +14,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gbroker/api"
-	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/internal/version"
-	"gbroker/plan"
 	"gbroker/stage"
 )
 
@@ -140,14 +138,6 @@ func (s service) jobOf(who api.Identity, id grid.JobID, n api.NewJob) (grid.Job,
 	return j, nil
 }
 
-// severalSites is the way out for a job that is wider than every site.
-func severalSites(d grid.Decision) string {
-	if len(d.Candidates) > 1 && slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.Reason == plan.TooFew }) {
-		return "let it have several sites (--sites-at-most, or Coallocation in the document), "
-	}
-	return ""
-}
-
 // possible refuses a job that no known site could ever run. One that asks for no more than
 // some single cores need not be asked about; of one that may have several sites what these declare counts.
 func (s service) possible(ctx context.Context, j grid.Job, key string) error {
@@ -171,14 +161,7 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case core.Never(d) && j.Reservation != "":
-		d.Candidates = slices.DeleteFunc(d.Candidates, func(c grid.Candidate) bool { return !slices.Contains(j.Sites.Only, c.Site) })
-		return fmt.Errorf("%w: the job cannot run in its reservation: %s", grid.ErrInvalid, core.Reasons(d))
-	case core.Never(d):
-		return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, %sor submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, core.Reasons(d), severalSites(d))
-	}
-	return nil
+	return never(&j, d)
 }
 
 // Where asks every site, as if the job had been handed in now.

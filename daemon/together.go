@@ -51,15 +51,27 @@ func tooWide(j *grid.Job, known []sized) string {
 		}
 	}
 	slices.SortStableFunc(of, func(a, b sized) int { return b.processes - a.processes })
-	most := j.Coallocation.Sites
+	most, least := j.Coallocation.Sites, j.Coallocation.PerSite
 	asked, all := j.Demand.Cores(), together(of, most)
-	switch {
+	switch several := severally(of, j.Demand.Processes(), most, least); {
 	case asked > all:
 		return fmt.Sprintf("it asks for %d processors, and the %d largest sites that it may have (at most %d) have %d together", asked, min(len(of), most), most, all)
+	case asked > max(several, together(of, 1)):
+		return fmt.Sprintf("it asks for %d processors and for %d processes or more at each of its sites: the largest site has %d, and those that can have so many each, no more than %d of them, have %d together",
+			asked, least, together(of, 1), min(most, j.Demand.Processes()/least), several)
 	case j.Coallocation.Reach:
 		return apart(of, asked, most)
 	}
 	return ""
+}
+
+// severally is what sites have together of which each has at least so many processes of a job.
+func severally(of []sized, processes, most, least int) int {
+	small := slices.IndexFunc(of, func(s sized) bool { return s.processes < least })
+	if small >= 0 {
+		of = of[:small]
+	}
+	return together(of, min(most, processes/least))
 }
 
 // together is what the first of some sites have, from the largest on.

@@ -17,8 +17,14 @@ func TestTooWideForAllSites(t *testing.T) {
 		more             []sized
 		reach            bool
 		says             string
+		least            int
 	}{
 		{processes: 28, sites: 3},
+		{processes: 20, sites: 2, least: 4},
+		{processes: 20, sites: 3, least: 8},
+		{processes: 20, sites: 2, least: 15, says: "15 processes or more at each of its sites: the largest site has 16, and those that can have so many each, no more than 1 of them, have 16 together"},
+		{processes: 27, sites: 3, least: 5, says: "no more than 3 of them, have 24 together"},
+		{processes: 16, sites: 2, least: 17},
 		{processes: 24, sites: 2},
 		{processes: 25, sites: 2, says: "the 2 largest sites that it may have (at most 2) have 24 together"},
 		{processes: 29, sites: 5, says: "it asks for 29 processors, and the 3 largest"},
@@ -36,7 +42,7 @@ func TestTooWideForAllSites(t *testing.T) {
 	} {
 		j := grid.Job{
 			Demand: grid.Demand{Chunks: []grid.Chunk{{Count: x.processes, Processes: 1, Cores: 1}}}, Sites: x.choice,
-			Coallocation: &grid.Coallocation{Sites: x.sites, PerSite: 1, Reach: x.reach},
+			Coallocation: &grid.Coallocation{Sites: x.sites, PerSite: max(1, x.least), Reach: x.reach},
 		}
 		if got := tooWide(&j, append(known[:3:3], x.more...)); (got == "") != (x.says == "") || !strings.Contains(got, x.says) {
 			t.Errorf("%+v: %q", x, got)

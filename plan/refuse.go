@@ -16,6 +16,7 @@ const TooFew = "too few processors"
 const (
 	tooFewOnOne   = "too few processors on one node"
 	tooFewWhole   = "too few whole nodes"
+	tooFewOnWhole = "too few processors on whole nodes"
 	tooFewForEach = "too few nodes of its own for each piece"
 	noMemory      = "not enough memory"
 	notEnoughOf   = "not enough of "
@@ -24,7 +25,7 @@ const (
 // ForWantOfRoom tells a refusal of what is too large for a site, so that several might have it together.
 func ForWantOfRoom(r *grid.Refusal) bool {
 	switch r.Reason {
-	case TooFew, tooFewOnOne, tooFewWhole, tooFewForEach, noMemory:
+	case TooFew, tooFewOnOne, tooFewWhole, tooFewOnWhole, tooFewForEach, noMemory:
 		return true
 	}
 	return strings.HasPrefix(r.Reason, notEnoughOf)
@@ -177,9 +178,13 @@ func (g *ground) refuseSize(w *work, d *grid.Demand, l *placer) *grid.Refusal {
 	if r := g.refuseAbsent(d); r != nil {
 		return r
 	}
-	var has int64
+	var has, nodes int64
 	for n := w.class.nodes.next(0); n >= 0; n = w.class.nodes.next(n + 1) {
 		has += g.of(n)[0]
+		nodes++
+	}
+	if w.whole && w.apart && w.count() > nodes {
+		return lack(tooFewWhole, w.count(), nodes)
 	}
 	if w.cores > has {
 		return lack(TooFew, w.cores, has)
@@ -262,8 +267,11 @@ func (g *ground) refusePacking(w *work, l *placer) *grid.Refusal {
 			got[r] += l.amounts[i*g.width+r]
 		}
 	}
+	if w.whole && !w.apart {
+		return lack(tooFewOnWhole, w.cores, got[0])
+	}
 	if w.whole {
-		return lack(tooFewWhole, w.cores, got[0])
+		return lack(tooFewWhole, w.count(), int64(len(l.parts)))
 	}
 	if w.apart {
 		return lack(tooFewForEach, w.count(), int64(len(l.parts)))

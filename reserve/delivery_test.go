@@ -7,6 +7,23 @@ import (
 	"gbroker/grid"
 )
 
+// A rate that a site never has for others is refused for ever, another until there is room.
+func TestUplinkThatIsNotOffered(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		uplink, rate int64
+		kind         grid.RefusalKind
+	}{{0, 20, grid.Permanent}, {19, 20, grid.Permanent}, {29, 20, grid.Temporary}} {
+		b := New(Rules{Offered: true, Uplink: x.uplink}, nil)
+		a := Ask{ID: "r1", Holder: grid.User{Home: "far", Name: "u"}, Kind: grid.DeliveryReserved, Place: grid.Place{Start: span(10), End: span(20)}, Bandwidth: 10}
+		b.Reserve(span(1), "site", a)
+		a.ID, a.Bandwidth = "r2", x.rate
+		if _, why := b.Reserve(span(1), "site", a); why == nil || why.Kind != x.kind {
+			t.Errorf("%d of %d: %+v", x.rate, x.uplink, why)
+		}
+	}
+}
+
 // What a site has reserved of its uplink for its own parts takes nothing of anybody's quota, and is forgotten when it is over;
 // those of others have a quota of their own, beside that of nodes, and are remembered.
 func TestDeliveriesHaveABookOfTheirOwn(t *testing.T) {

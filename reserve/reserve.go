@@ -118,6 +118,12 @@ func (b *Book) room(now grid.Tick, r *grid.Reservation) *grid.Refusal {
 
 // roomOnUplink: the most that deliveries have together during this one is at the start of one of them.
 func (b *Book) roomOnUplink(r *grid.Reservation) *grid.Refusal {
+	switch uplink := b.rules.Uplink; {
+	case uplink == 0:
+		return refused("this site offers no uplink")
+	case r.Bandwidth > uplink:
+		return &grid.Refusal{Kind: grid.Permanent, Reason: "it offers less of its uplink", Asked: fmt.Sprint(r.Bandwidth), Available: fmt.Sprint(uplink)}
+	}
 	if used := b.uplinkUsed(r) + r.Bandwidth; used > b.rules.Uplink {
 		return &grid.Refusal{
 			Kind: grid.Temporary, Reason: "its uplink is reserved", Asked: fmt.Sprint(r.Bandwidth), Available: fmt.Sprint(max(0, b.rules.Uplink-used+r.Bandwidth)), Again: r.End - r.Start,

@@ -103,6 +103,8 @@ func (c *holdings) reserve(e ReserveRequest) {
 	switch {
 	case e.To != c.cfg.Self && c.members[e.To] == nil:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: that site is no member", grid.ErrNotFound)})
+	case e.To != c.cfg.Self && !c.lives(e.To):
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %s is not alive, as far as this broker hears: `gclient sites` says how it stands", grid.ErrUnavailable, c.nameOf(e.To))})
 	case len(c.asks) >= maxHoldingAsks:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: %d reservations are being asked for", grid.ErrUnavailable, len(c.asks))})
 	case c.asks[id] != nil || c.all[id] != nil:

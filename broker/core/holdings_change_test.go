@@ -163,3 +163,21 @@ func TestAChangeThatTheBatchSystemPutsOff(t *testing.T) {
 		t.Errorf("at last its holder has %v, and its site %+v", r.Place(), h.disk["r1"])
 	}
 }
+
+// A reservation at a site that is not heard is refused at once: nobody waits for it.
+func TestAReservationAtASiteThatIsSilent(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 1)
+	for to, said := range map[grid.PeerID]string{him: "c is not alive", her: ""} {
+		m := d.reserveFor(grid.ReservationID("r"+string(to[:1])), 2_000_000, 600_000, "n1")
+		var told string
+		for _, e := range d.step(ReserveRequest{Token: 1, To: to, Reserve: m}) {
+			if a, is := e.(Answer); is && a.Err != nil {
+				told = a.Err.Error()
+			}
+		}
+		if !strings.Contains(told, said) || (told == "") != (said == "") {
+			t.Errorf("of %s it is told %q, not %q", to, told, said)
+		}
+	}
+}
