@@ -121,7 +121,7 @@ func (b *Book) roomOnUplink(r *grid.Reservation) *grid.Refusal {
 	switch uplink := b.rules.Uplink; {
 	case uplink == 0:
 		return refused("this site offers no uplink")
-	case r.Bandwidth > uplink:
+	case r.Bandwidth > uplink && r.Holder.Home != r.Site: // what the site itself delivers needs less where it has more time
 		return &grid.Refusal{Kind: grid.Permanent, Reason: "it offers less of its uplink", Asked: fmt.Sprint(r.Bandwidth), Available: fmt.Sprint(uplink)}
 	}
 	if used := b.uplinkUsed(r) + r.Bandwidth; used > b.rules.Uplink {
