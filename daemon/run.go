@@ -134,7 +134,11 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		Cache: cfg.Files.Cache, Places: places, Account: s.fileAccount,
 		Root: cfg.JobsFolder(), Passable: cfg.Batch.External.Users.Mapped, As: cfg.as(), Dialer: s.overlay, Authorize: s.authorize, Self: s.self, Verify: overlay.Verify,
 		Reserve: broker.Reserve, Logger: log.Named("stage"),
-		Delivered: func(to grid.PeerID, bytes int64, took time.Duration) { s.monitor.Observe(to, bytes, took) },
+		Delivered: func(to grid.PeerID, set stage.Set, bytes int64, took time.Duration) {
+			if set != stage.Inputs { // the broker tells of these, when a candidate has them
+				s.monitor.Observe(to, bytes, took)
+			}
+		},
 	}); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,6 @@
 // One that was not as expected is measured again after Interval; if two in a row were not, all sizes are.
 // A link's probes take at most TimeShare of time and BytesPerHour of bytes, averaged,
 // after a first burst that lets a new link be measured at once. Sizes that would take
-// longer than MaxProbe are not sent, nor any while files move (Busy). A probe that does not end is cut. Each
+// longer than MaxProbe are not sent, nor any while files move (Busy), for twenty intervals at most. A probe that does not end is cut. Each
 // link is probed by itself, so that a hanging peer delays no other.
 package netmon

@@ -252,12 +252,13 @@ const (
 	firstRetry   = time.Second
 	longestRetry = 2 * time.Minute
 	busyShare    = 60 // of Interval, after which it is looked again whether files move, or the peer measures
+	mostPutOff   = 20 // times Interval: for so long a probe that is due waits for that
 )
 
 // watch probes one link whenever something is due.
 func (m *Monitor) watch(ctx context.Context, l *link) {
 	retry, wasAlive := firstRetry, false
-	var notBefore time.Time
+	var notBefore, putOff time.Time // putOff: since when a probe is due that waits
 	for ctx.Err() == nil {
 		alive, at := m.due(l)
 		if alive && !wasAlive {
@@ -272,10 +273,15 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 			pause(ctx, l.wake, wait)
 			continue
 		}
-		if m.cfg.Busy != nil && m.cfg.Busy() || m.measures(l.peer) {
+		if putOff.IsZero() {
+			putOff = time.Now()
+		}
+		busy := m.cfg.Busy != nil && m.cfg.Busy() || m.measures(l.peer)
+		if busy && time.Since(putOff) < mostPutOff*m.cfg.Interval { // who never ends is no reason to know nothing of all
 			pause(ctx, l.wake, m.cfg.Interval/busyShare/2+rand.N(m.cfg.Interval/busyShare))
 			continue
 		}
+		putOff = time.Time{}
 		err := m.round(ctx, l)
 		m.tell(l)
 		if err == nil {

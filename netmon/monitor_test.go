@@ -245,6 +245,23 @@ func TestNoProbeWhileFilesMove(t *testing.T) {
 	})
 }
 
+// Files that never end to move, or a peer that says so, do not hinder all measuring for ever.
+func TestProbesAreNotPutOffForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		way := &shaped{rate: 50e6, delay: time.Millisecond}
+		m := start(t, Config{Busy: func() bool { return true }, Interval: time.Minute}, map[grid.PeerID]*shaped{"j": way}, grid.Member{Peer: "j"})
+		m.SetAlive("j", true)
+		elapse((mostPutOff - 1) * time.Minute)
+		if n := way.total(); n > 0 {
+			t.Errorf("%d bytes of probes were sent beside files", n)
+		}
+		elapse(2 * time.Minute)
+		if way.total() == 0 {
+			t.Error("nothing is ever probed")
+		}
+	})
+}
+
 // While a peer measures its way to here, the way to it is not measured; that to others is.
 func TestTwoDoNotMeasureAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -97,17 +97,20 @@ func (l *lanes) dial(ctx context.Context, p peer.ID, at []ma.Multiaddr, name str
 	if wait > 0 || d == nil || len(at) == 0 {
 		return nil, errNoLane
 	}
-	ctx, cancel := context.WithTimeout(ctx, laneDial)
+	within, cancel := context.WithTimeout(ctx, laneDial)
 	defer cancel()
 	for _, a := range at {
-		c, err := d.Dial(ctx, a, p)
+		c, err := d.Dial(within, a, p)
+		if errors.Is(err, network.ErrResourceLimitExceeded) || err != nil && ctx.Err() != nil {
+			return nil, errors.Join(errNoLane, err) // that says nothing of the address
+		}
 		if err != nil {
 			continue
 		}
 		if !l.keep(c, laneOf{p, false}) {
 			return nil, errors.Join(errNoLane, c.Close())
 		}
-		stream, err := c.OpenStream(ctx)
+		stream, err := c.OpenStream(within)
 		if err == nil {
 			_, err = stream.Write(append([]byte{byte(len(name))}, name...))
 		}
@@ -179,7 +182,7 @@ func (l *lanes) end(c *lane) {
 		return
 	}
 	l.closing.Go(func() {
-		_, _ = io.Copy(io.Discard, c.MuxedStream)
+		_, _ = c.MuxedStream.Read(make([]byte, 1)) // anything but the end is past every rate, and nobody wants it
 		_ = l.drop(c.conn)
 	})
 }
@@ -231,6 +234,9 @@ func (s *session) openApart(ctx context.Context, to grid.PeerID, name string) (n
 	}
 	if connected, _, _ := n.connection(); connected {
 		if c, err := s.lanes.dial(ctx, n.id, s.lanesTo(n), name); err == nil {
+			if s.neighbour(n.id) != n {
+				return nil, errors.Join(grid.ErrNotFound, s.lanes.drop(c.conn))
+			}
 			return newBulkConn(s.ctx, c, n), nil
 		}
 	}
@@ -276,6 +282,9 @@ func (s *session) serveLane(c transport.CapableConn) {
 		return
 	}
 	defer s.lanes.drop(c)
+	if s.neighbour(c.RemotePeer()) != n {
+		return // removed meanwhile: whose lanes were hung up before this was one
+	}
 	late := time.AfterFunc(s.settings.handshake, func() { _ = c.Close() })
 	stream, f, name, err := s.laneOpened(c)
 	if !late.Stop() || err != nil {

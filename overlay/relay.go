@@ -28,10 +28,10 @@ type Relay struct {
 }
 
 const (
-	relayBuffer  = 16 << 10
-	maxCircuits  = 16 // of one member
-	placeLimit   = 10 * time.Second
-	placeRenewed = 10 * time.Minute // before it would end
+	relayBuffer   = 16 << 10
+	leastCircuits = 16 // of one member: it may meet all others
+	placeLimit    = 10 * time.Second
+	placeRenewed  = 10 * time.Minute // before it would end
 )
 
 // circuitBy is who relays what an address leads over; "" where it is direct.
@@ -105,7 +105,7 @@ func (s *session) setRelay(r *Relay) error {
 	}
 	h := newRelayHost(s.ctx, s.host, r.Rate)
 	service, err := circuit.New(h, circuit.WithACL(s.gate), circuit.WithResources(circuit.Resources{
-		ReservationTTL: time.Hour, MaxReservations: r.AtMost, MaxCircuits: maxCircuits, BufferSize: relayBuffer,
+		ReservationTTL: time.Hour, MaxReservations: r.AtMost, MaxCircuits: max(leastCircuits, r.AtMost), BufferSize: relayBuffer,
 		MaxReservationsPerPeer: 1, MaxReservationsPerIP: r.AtMost, MaxReservationsPerASN: r.AtMost,
 	}))
 	if err != nil {

@@ -9,9 +9,13 @@ import (
 // worthTelling is from how many bytes on a delivery tells of the way rather than of what is done beside.
 const worthTelling = 1 << 20
 
+// idleBeside is for how long after the last bytes were sent the end of a delivery is its own.
+const idleBeside = 5 * time.Second
+
 // delivery is what a peer fetches of one job, over all streams on which it does so.
 type delivery struct {
 	began   time.Time
+	last    time.Time // bytes were sent
 	bytes   int64
 	streams int
 	broken  bool // a stream of it ended with an error: its time says nothing
@@ -43,6 +47,7 @@ func (v *server) deliver(q request, bytes int64) {
 		d.streams++
 	}
 	d.bytes += bytes
+	d.last = time.Now()
 }
 
 // delivered takes a stream out of its deliveries, and tells of those that have ended with it: the peer closes the last stream
@@ -61,8 +66,11 @@ func (v *server) delivered(broken bool) {
 	}
 	s.mu.Unlock()
 	for of, d := range ended {
+		if time.Since(d.last) > idleBeside { // a peer that is silent tells nothing of the way
+			continue
+		}
 		if s.cfg.Delivered != nil && !d.broken && d.bytes >= worthTelling {
-			s.cfg.Delivered(of.peer, d.bytes, time.Since(d.began))
+			s.cfg.Delivered(of.peer, of.set, d.bytes, time.Since(d.began))
 		}
 	}
 }

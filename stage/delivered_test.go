@@ -25,7 +25,7 @@ func TestDelivered(t *testing.T) {
 	moved := map[string]bool{}
 	var server, client *Stager
 	server = n.site("a", func(c *Config) {
-		c.Delivered = func(to grid.PeerID, bytes int64, took time.Duration) {
+		c.Delivered = func(to grid.PeerID, set Set, bytes int64, took time.Duration) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, told{to, bytes, took})

@@ -93,7 +93,7 @@ type Config struct {
 	// come by then counts for the next one.
 	Patience time.Duration
 	// Delivered hears how long it took until a peer had fetched so many bytes of a job; nil hears nothing.
-	Delivered func(to grid.PeerID, bytes int64, took time.Duration)
+	Delivered func(to grid.PeerID, set Set, bytes int64, took time.Duration)
 	// Places brings files by URI; nil brings none. Account is under which one file: is read for a user; nil,
 	// or "", is the daemon's own.
 	Places  *transfer.Client

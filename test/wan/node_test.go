@@ -155,7 +155,7 @@ func serveNode(ip string) error {
 	if err != nil {
 		return err
 	}
-	if n.stager, err = stage.New(stage.Config{Root: "jobs", Dialer: n.over, Delivered: func(to grid.PeerID, bytes int64, took time.Duration) {
+	if n.stager, err = stage.New(stage.Config{Root: "jobs", Dialer: n.over, Delivered: func(to grid.PeerID, _ stage.Set, bytes int64, took time.Duration) {
 		n.monitor.Observe(to, bytes, took)
 	}, Authorize: func(grid.PeerID, grid.JobID, stage.Set) (stage.Grant, error) {
 		return stage.Grant{Files: n.held}, nil

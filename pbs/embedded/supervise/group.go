@@ -53,7 +53,7 @@ func OutOfMemory(group string) bool {
 	return false
 }
 
-// ClearGroup kills all processes of a control group and removes it, if it is there.
+// ClearGroup kills all processes of a control group and removes it, if it is there, with the groups that a program has made in it.
 func ClearGroup(dir string) error {
 	deadline := time.Now().Add(lingering)
 	for {
@@ -61,7 +61,7 @@ func ClearGroup(dir string) error {
 			f.WriteString("1")
 			f.Close()
 		}
-		err := syscall.Rmdir(dir)
+		err := removeGroups(dir)
 		if err == nil || errors.Is(err, syscall.ENOENT) {
 			return nil
 		}
@@ -70,6 +70,17 @@ func ClearGroup(dir string) error {
 		}
 		time.Sleep(5 * time.Millisecond) // for the kernel to end its processes
 	}
+}
+
+// removeGroups removes a control group after those in it.
+func removeGroups(dir string) error {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if e.IsDir() {
+			_ = removeGroups(path.Join(dir, e.Name())) // else dir cannot be removed, and says why
+		}
+	}
+	return syscall.Rmdir(dir)
 }
 
 // OwnGroup is the folder of the control group that this process is in.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,17 +16,22 @@ import (
 // ticks are what /proc counts in a second.
 const ticks = 100
 
-// processes are those of the program.
+// processes are those of the program: all of its control group, where it has one, and all that descend from its supervisor,
+// since what runs as the agent's own account can leave a group, or make one in it.
 func (p *linuxProcess) processes() (pids []int) {
 	p.mu.Lock()
 	apart := p.apart
 	p.mu.Unlock()
+	pids = supervise.Descendants(p.supervisor.Pid)
+	if !apart {
+		return pids
+	}
 	all, err := os.ReadFile(filepath.Join(string(p.group), groupProcesses))
-	if !apart || err != nil {
-		return supervise.Descendants(p.supervisor.Pid)
+	if err != nil {
+		return pids
 	}
 	for word := range strings.FieldsSeq(string(all)) {
-		if pid, err := strconv.Atoi(word); err == nil {
+		if pid, err := strconv.Atoi(word); err == nil && !slices.Contains(pids, pid) {
 			pids = append(pids, pid)
 		}
 	}
