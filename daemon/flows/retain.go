@@ -36,8 +36,22 @@ func (k *Keeper) removeOld() {
 }
 
 func (k *Keeper) removeIfOld(f *flow) error {
+	old := func() bool { return f.old(k.config.Now(), k.config.Keep) }
+	if f.parent != nil || !f.mu.TryLock() {
+		return nil // one that is being written is not old, and others are not to wait for that
+	}
+	seems := f.retired || old()
+	f.mu.Unlock()
+	if !seems {
+		return nil
+	}
+	return k.remove(f, old)
+}
+
+// remove removes a workflow that may, by then, still go.
+func (k *Keeper) remove(f *flow, may func() bool) error {
 	k.taking.Lock()
-	old := f.parent == nil && f.retire(func() bool { return f.old(k.config.Now(), k.config.Keep) })
+	old := f.retire(may)
 	err := error(nil)
 	if old {
 		err = k.forget(f)
