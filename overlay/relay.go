@@ -4,18 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 	circuit "github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"gbroker/grid"
 )
@@ -24,14 +20,14 @@ import (
 // between the two ends: who relays reads and changes nothing.
 type Relay struct {
 	Rate   int64 // bytes per second of all that is relayed, both ways together
-	AtMost int   // members that may be reached through here
+	AtMost int   // members that may have a place here, without which none meets another
 }
 
 const (
-	relayBuffer   = 16 << 10
-	leastCircuits = 16 // of one member: it may meet all others
-	placeLimit    = 10 * time.Second
-	placeRenewed  = 10 * time.Minute // before it would end
+	relayBuffer  = 16 << 10
+	placeLimit   = 10 * time.Second
+	placeFor     = time.Hour
+	placeRenewed = 10 * time.Minute // before it would end
 )
 
 // circuitBy is who relays what an address leads over; "" where it is direct.
@@ -73,12 +69,6 @@ func (g *gate) relays(a ma.Multiaddr) bool {
 	return false
 }
 
-// members only, and none over a relay itself.
-func (g *gate) AllowReserve(p peer.ID, _ ma.Multiaddr) bool { return g.has(p) }
-func (g *gate) AllowConnect(from peer.ID, _ ma.Multiaddr, to peer.ID) bool {
-	return g.has(from) && g.has(to)
-}
-
 // relaying is the service while it runs.
 type relaying struct {
 	is      Relay
@@ -103,9 +93,9 @@ func (s *session) setRelay(r *Relay) error {
 	if r == nil {
 		return nil
 	}
-	h := newRelayHost(s.ctx, s.host, r.Rate)
-	service, err := circuit.New(h, circuit.WithACL(s.gate), circuit.WithResources(circuit.Resources{
-		ReservationTTL: time.Hour, MaxReservations: r.AtMost, MaxCircuits: max(leastCircuits, r.AtMost), BufferSize: relayBuffer,
+	h := newRelayHost(s, *r)
+	service, err := circuit.New(h, circuit.WithACL(h.places), circuit.WithResources(circuit.Resources{
+		ReservationTTL: placeFor, MaxReservations: r.AtMost, MaxCircuits: circuitsOfPair * r.AtMost, BufferSize: relayBuffer,
 		MaxReservationsPerPeer: 1, MaxReservationsPerIP: r.AtMost, MaxReservationsPerASN: r.AtMost,
 	}))
 	if err != nil {
@@ -114,74 +104,6 @@ func (s *session) setRelay(r *Relay) error {
 	}
 	s.relaying = &relaying{*r, service, h}
 	return nil
-}
-
-// relayHost is the host as the service sees it: all its streams share one rate, and end with it.
-type relayHost struct {
-	host.Host
-	ctx  context.Context
-	end  context.CancelFunc
-	rate *rate.Limiter
-}
-
-func newRelayHost(ctx context.Context, h host.Host, bytesPerSecond int64) *relayHost {
-	ctx, end := context.WithCancel(ctx)
-	l := rate.NewLimiter(rate.Inf, 0)
-	setRate(l, bytesPerSecond)
-	return &relayHost{h, ctx, end, l}
-}
-
-func (h *relayHost) SetStreamHandler(id protocol.ID, f network.StreamHandler) {
-	h.Host.SetStreamHandler(id, func(s network.Stream) { f(h.paced(s)) })
-}
-
-func (h *relayHost) NewStream(ctx context.Context, p peer.ID, ids ...protocol.ID) (network.Stream, error) {
-	s, err := h.Host.NewStream(ctx, p, ids...)
-	if err != nil {
-		return nil, err
-	}
-	return h.paced(s), nil
-}
-
-// paced is a stream at the rate of all; it is reset when the service ends.
-func (h *relayHost) paced(s network.Stream) network.Stream {
-	stop := context.AfterFunc(h.ctx, func() { s.Reset() })
-	return &pacedStream{Stream: s, host: h, stop: sync.OnceFunc(func() { stop() })}
-}
-
-type pacedStream struct {
-	network.Stream
-	host *relayHost
-	stop func()
-}
-
-func (s *pacedStream) Write(b []byte) (int, error) {
-	written := 0
-	for written < len(b) {
-		piece := b[written:]
-		if s.host.rate.Limit() != rate.Inf {
-			piece = piece[:min(len(piece), s.host.rate.Burst())]
-			if err := s.host.rate.WaitN(s.host.ctx, len(piece)); err != nil {
-				return written, err
-			}
-		}
-		n, err := s.Stream.Write(piece)
-		written += n
-		if err != nil {
-			return written, err
-		}
-	}
-	return written, nil
-}
-
-func (s *pacedStream) Close() error {
-	s.stop()
-	return s.Stream.Close()
-}
-
-func (s *pacedStream) Reset() error {
-	s.stop()
-	return s.Stream.Reset()
 }
 
 // holdPlaces keeps a place at each member through which others are met, so that they can reach this broker there.
@@ -221,7 +143,7 @@ func (s *session) holdPlaces(ctx context.Context) {
 	}
 }
 
-// place is one that is held at a member.
+// place is one that this broker holds at a member.
 type place struct {
 	since time.Time // of the connection over which it was asked for
 	asked time.Time
@@ -261,6 +183,15 @@ func (s *session) misses(via peer.ID) bool {
 		connected, _, _ := n.connection()
 		return !connected
 	})
+}
+
+// leave closes connections over ways that the list of members does not name any more.
+func (s *session) leave() {
+	for _, c := range s.host.Network().Conns() {
+		if !s.gate.leads(c.RemotePeer(), c.RemoteMultiaddr()) {
+			c.Close()
+		}
+	}
 }
 
 // circuitTo is the address of n over its relay; nil if it has none that is connected.

@@ -12,6 +12,9 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/pb"
+	circuitproto "github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/proto"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/util"
 	"github.com/multiformats/go-multiaddr"
 
 	"gbroker/grid"
@@ -114,9 +117,84 @@ func TestRelayIsForThoseThatAreNamed(t *testing.T) {
 	if err := s.host.Connect(ctx, peer.AddrInfo{ID: n.id, Addrs: []multiaddr.Multiaddr{s.circuitTo(n)}}); err == nil {
 		t.Error("a way over a relay was taken that the file does not name")
 	}
-	if g := hub.over.gate; g.AllowReserve("stranger", nil) || g.AllowConnect(n.id, nil, "stranger") || g.AllowConnect("stranger", nil, n.id) || !g.AllowConnect(n.id, nil, n.id) {
+	hub.over.current.Load().relayMu.Lock()
+	l := hub.over.current.Load().relaying.host.places
+	hub.over.current.Load().relayMu.Unlock()
+	if l.AllowReserve("stranger", nil) || l.AllowConnect(n.id, nil, "stranger") || l.AllowConnect("stranger", nil, n.id) || !l.AllowConnect(s.host.ID(), nil, n.id) {
 		t.Error("it relays for strangers")
 	}
+}
+
+// A member has few circuits to another, and none without a place of its own: so none fills up what others need.
+func TestCircuitsAreBounded(t *testing.T) {
+	t.Parallel()
+	hub, a, b := newBroker(t, "hub"), newBroker(t, "a"), newBroker(t, "b")
+	c := hub.config()
+	c.Relay = &Relay{AtMost: 2}
+	hub.run(c)
+	hub.over.SetMembers([]grid.Member{a.as(), b.as()})
+	outward(a, hub, b)
+	b.start(hub.as())
+	a.sees(hub, grid.Alive)
+	b.sees(hub, grid.Alive)
+	host, to := b.over.current.Load().host, a.over.current.Load().self
+	hubID := hub.over.current.Load().self
+	circuits := func(n int) (taken int) {
+		for range n {
+			s, err := host.NewStream(t.Context(), hubID, circuitproto.ProtoIDv2Hop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Reset()
+			s.SetDeadline(time.Now().Add(patience))
+			m := &pb.HopMessage{Type: pb.HopMessage_CONNECT.Enum(), Peer: util.PeerInfoToPeerV2(peer.AddrInfo{ID: to})}
+			r := util.NewDelimitedReader(s, maxHop)
+			if util.NewDelimitedWriter(s).WriteMsg(m) == nil && r.ReadMsg(m) == nil && m.GetStatus() == pb.Status_OK {
+				taken++
+			}
+			r.Close()
+		}
+		return taken
+	}
+	eventually(t, "a has a place", func() bool { // and b none
+		s := hub.over.current.Load()
+		s.relayMu.Lock()
+		defer s.relayMu.Unlock()
+		l := s.relaying.host.places
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.holds(to)
+	})
+	if n := circuits(1); n != 0 {
+		t.Error("a circuit was given to one who has no place")
+	}
+	if _, err := client.Reserve(t.Context(), host, peer.AddrInfo{ID: hubID}); err != nil {
+		t.Fatal(err)
+	}
+	if n := circuits(circuitsOfPair + 3); n != circuitsOfPair {
+		t.Errorf("%d circuits to one member were given", n)
+	}
+	eventually(t, "what was closed counts no more", func() bool { return circuits(1) == 1 })
+}
+
+// A way over a relay ends when the file names it no more.
+func TestViaIsRemoved(t *testing.T) {
+	t.Parallel()
+	hub, a, b := newBroker(t, "hub"), newBroker(t, "a"), newBroker(t, "b")
+	c := hub.config()
+	c.Relay = &Relay{AtMost: 2}
+	hub.run(c)
+	hub.over.SetMembers([]grid.Member{a.as(), b.as()})
+	outward(a, hub, b)
+	outward(b, hub, a)
+	a.sees(b, grid.Alive)
+	if err := a.over.SetMembers([]grid.Member{hub.as(), {Name: b.name, Peer: b.peer(), Send: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := a.over.current.Load(); len(s.host.Network().ConnsToPeer(b.over.current.Load().self)) > 0 {
+		t.Error("the way that is named no more goes on")
+	}
+	a.until("b is not alive", func() bool { return a.over.Liveness(b.peer()) != grid.Alive })
 }
 
 // The list of members says for whom a relay may be, and with what mistake.

@@ -306,6 +306,7 @@ func (s *session) setMembers(r *roster) {
 		s.hangUp(n)
 		s.host.Peerstore().ClearAddrs(n.id)
 	}
+	s.leave()
 	for _, n := range came {
 		n.ask(s.host)
 	}
