@@ -158,7 +158,7 @@ func queueFields(d *document, q *QueueConfig, c *Config) []field {
 			d.later = append(d.later, func() { d.checkNodeNames(n, q.Nodes, c.Nodes()) })
 		}},
 		{name: "limit", aka: "walltime max", read: func(n ast.Node) {
-			parsed(d, n, "limit", &q.Limit, within(time.Second, grid.MaxWalltime.Duration(), spanText, ParseSpan))
+			parsed(d, n, "limit", &q.Limit, within(time.Second, grid.MaxWalltime.Duration(), grid.FormatSpan, grid.ParseSpan))
 		}},
 	}
 }

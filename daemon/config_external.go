@@ -132,7 +132,9 @@ func externalFields(d *document, c *Config) []field {
 		return func(n ast.Node) { parsed(d, n, "batch."+what, to, read) }
 	}
 	span := func(what string, to *time.Duration, least, most time.Duration) func(ast.Node) {
-		return func(n ast.Node) { parsed(d, n, "batch."+what, to, within(least, most, spanText, ParseSpan)) }
+		return func(n ast.Node) {
+			parsed(d, n, "batch."+what, to, within(least, most, grid.FormatSpan, grid.ParseSpan))
+		}
 	}
 	list := []field{
 		{name: "commands", aka: "bin path", read: word("commands", &x.Commands, c.path)},

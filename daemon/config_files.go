@@ -56,7 +56,7 @@ func filesFields(d *document, c *Config) []field {
 			parsed(d, n, "files.cache", &f.Cache, within(0, grid.MaxMemory, grid.FormatSize, grid.ParseSize))
 		}},
 		{name: "patience", aka: "retry timeout", read: func(n ast.Node) {
-			parsed(d, n, "files.patience", &f.Patience, within(time.Second, 24*time.Hour, spanText, ParseSpan))
+			parsed(d, n, "files.patience", &f.Patience, within(time.Second, 24*time.Hour, grid.FormatSpan, grid.ParseSpan))
 		}},
 	}
 }

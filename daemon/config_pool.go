@@ -32,7 +32,9 @@ type PoolConfig struct {
 func poolFields(d *document, c *Config) []field {
 	p := &c.Batch.Pool
 	span := func(name string, to *time.Duration, least, most time.Duration) func(ast.Node) {
-		return func(n ast.Node) { parsed(d, n, "batch."+name, to, within(least, most, spanText, ParseSpan)) }
+		return func(n ast.Node) {
+			parsed(d, n, "batch."+name, to, within(least, most, grid.FormatSpan, grid.ParseSpan))
+		}
 	}
 	part := func(name string, to *float64, least, most float64) func(ast.Node) {
 		return func(n ast.Node) { parsed(d, n, "batch."+name, to, within(least, most, partText, readPart)) }

@@ -87,7 +87,7 @@ func configFields(d *document, c *Config) []field {
 		return func(n ast.Node) { parsed(d, n, what, to, read) }
 	}
 	span := func(what string, to *time.Duration, least, most time.Duration) func(ast.Node) {
-		return func(n ast.Node) { parsed(d, n, what, to, within(least, most, spanText, ParseSpan)) }
+		return func(n ast.Node) { parsed(d, n, what, to, within(least, most, grid.FormatSpan, grid.ParseSpan)) }
 	}
 	return []field{
 		{name: "site", aka: "name", required: "site: NAME", read: func(n ast.Node) {
@@ -235,7 +235,7 @@ func reevaluationFields(d *document, r *ReevaluationConfig) []field {
 	span := func(name string, to *time.Duration) field {
 		what := "reevaluation." + name
 		return field{name: name, read: func(n ast.Node) {
-			parsed(d, n, what, to, within(100*time.Millisecond, 24*time.Hour, spanText, ParseSpan))
+			parsed(d, n, what, to, within(100*time.Millisecond, 24*time.Hour, grid.FormatSpan, grid.ParseSpan))
 		}}
 	}
 	return []field{

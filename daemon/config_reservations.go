@@ -64,7 +64,7 @@ func (d *document) reservations(n ast.Node, c *ReservationsConfig) {
 					parsed(d, n, what+".node_hours", &q.NodeHours, within(1, math.MaxInt32, strconv.Itoa, wholeNumber))
 				}},
 				{name: "horizon", aka: "ahead", read: func(n ast.Node) {
-					parsed(d, n, what+".horizon", &q.Horizon, within(time.Minute, 366*24*time.Hour, spanText, ParseSpan))
+					parsed(d, n, what+".horizon", &q.Horizon, within(time.Minute, 366*24*time.Hour, grid.FormatSpan, grid.ParseSpan))
 				}},
 			})
 		}}

@@ -248,13 +248,13 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]time.Duration{"0": 0, "30d": 720 * time.Hour, "1h30m": 90 * time.Minute, "1d2h": 26 * time.Hour, "250ms": 250 * time.Millisecond, "0.5d": 12 * time.Hour} {
-		if got, err := ParseSpan(s); err != nil || got != want {
-			t.Errorf("ParseSpan(%q) = %v, %v; want %v", s, got, err, want)
+		if got, err := grid.ParseSpan(s); err != nil || got != want {
+			t.Errorf("grid.ParseSpan(%q) = %v, %v; want %v", s, got, err, want)
 		}
 	}
 	for _, s := range []string{"", "1", "d", "-1d", "NaNd", "1d-2h", "1h 2m", "1w", "99999999d"} {
-		if got, err := ParseSpan(s); err == nil {
-			t.Errorf("ParseSpan(%q) = %v, want an error", s, got)
+		if got, err := grid.ParseSpan(s); err == nil {
+			t.Errorf("grid.ParseSpan(%q) = %v, want an error", s, got)
 		}
 	}
 }

@@ -45,30 +45,6 @@ func quantity(ending, example string) func(string) (float64, error) {
 	}
 }
 
-// ParseSpan reads a span of time: one or more NUMBER UNIT without spaces, where
-// UNIT is d (24 hours), h, m, s or ms, as in 30d, 1h30m or 250ms.
-func ParseSpan(s string) (time.Duration, error) {
-	rest, total := s, time.Duration(0)
-	if days, after, ok := strings.Cut(s, "d"); ok {
-		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || !(n >= 0 && n <= 36600) {
-			return 0, fmt.Errorf("%q is no span of time: write it like 30d, 1h30m or 250ms", clip(s))
-		}
-		total, rest = time.Duration(n*24*float64(time.Hour)), after
-		if rest == "" {
-			return total, nil
-		}
-	}
-	if _, err := strconv.ParseFloat(rest, 64); err == nil && rest != "0" {
-		return 0, fmt.Errorf("%q has no unit: write %ss for seconds, %sm for minutes, %sh for hours", clip(s), clip(s), clip(s), clip(s))
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no span of time: write it like 30d, 1h30m or 250ms", clip(s))
-	}
-	return total + d, nil
-}
-
 // within bounds what a reader gives.
 func within[T int | int64 | float64 | time.Duration](least, most T, show func(T) string, read func(string) (T, error)) func(string) (T, error) {
 	return func(s string) (T, error) {
@@ -78,20 +54,6 @@ func within[T int | int64 | float64 | time.Duration](least, most T, show func(T)
 		}
 		return v, err
 	}
-}
-
-func spanText(d time.Duration) string {
-	if d >= 24*time.Hour && d%(24*time.Hour) == 0 {
-		return fmt.Sprintf("%dd", d/(24*time.Hour))
-	}
-	s := d.String() // 1h0m0s
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 func wholeNumber(s string) (int, error) {

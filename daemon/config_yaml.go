@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"gbroker/grid"
+	"gbroker/internal/near"
 )
 
 // MaxConfig is the largest configuration file that is read, in bytes: a thousand
@@ -298,46 +299,22 @@ func find(known []field, name string) *field {
 
 // meant guesses which field the author of a wrong name had in mind.
 func meant(known []field, name string) string {
-	best, least := "", len(name)/3+2
+	means := map[string]string{}
+	var words []string
 	for _, f := range known {
 		for _, word := range append(strings.Fields(f.aka), f.name) {
-			if n := distance(strings.ToLower(name), word); n < least {
-				best, least = f.name, n
-			}
+			means[word] = f.name
+			words = append(words, word)
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf(": did you mean %q?", best)
+	if word := near.Word(name, words...); word != "" {
+		return fmt.Sprintf(": did you mean %q?", means[word])
 	}
 	names := make([]string, len(known))
 	for i, f := range known {
 		names[i] = f.name
 	}
 	return ": the fields here are " + strings.Join(names, ", ")
-}
-
-// distance is the number of letters to insert, delete or replace between two words.
-func distance(a, b string) int {
-	if len(a) > 40 || len(b) > 40 {
-		return 40
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // readBounded is os.ReadFile for a file that must be small.

@@ -58,7 +58,7 @@ which status tells. It prints the job's identifier and that of the batch system.
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := cmd.Flags()
-	f.IntVar(&w.processes, "processes", 1, "of a command: one core each")
+	cli.CountVar(cmd, &w.processes, "processes", 1, 1, grid.MaxProcesses, "of a command: one core each")
 	f.StringVar(&w.walltime, "walltime", "5m", "of a command, or of a document that names none")
 	f.StringVar(&w.queue, "queue", "", "of a command; the batch system's default")
 	f.StringVar(&w.reservation, "reservation", "", "bind the job to a reservation, by the identifier that reserve has printed")
@@ -87,7 +87,7 @@ which status tells. It prints the job's identifier and that of the batch system.
 
 // job is what is to be run.
 func (w wanted) job(args []string, command bool) (grid.Job, error) {
-	limit, err := daemon.ParseSpan(w.walltime)
+	limit, err := grid.ParseSpan(w.walltime)
 	if err != nil || limit < time.Second {
 		return grid.Job{}, cli.BadUsage("--walltime: %q is no span of a second or more", w.walltime)
 	}

@@ -60,7 +60,7 @@ func reservation(nodes []string, start, span, user string, now time.Time) (pbs.R
 	}
 	begin := now
 	if rest, later := strings.CutPrefix(start, "+"); later {
-		d, err := daemon.ParseSpan(rest)
+		d, err := grid.ParseSpan(rest)
 		if err != nil {
 			return r, cli.BadUsage("--start: %w", err)
 		}
@@ -70,7 +70,7 @@ func reservation(nodes []string, start, span, user string, now time.Time) (pbs.R
 	} else {
 		begin = at
 	}
-	d, err := daemon.ParseSpan(span)
+	d, err := grid.ParseSpan(span)
 	if err != nil {
 		return r, cli.BadUsage("--for: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gbroker/daemon"
 	"gbroker/grid"
+	"gbroker/internal/cli"
 	"gbroker/overlay"
 )
 
@@ -25,14 +26,11 @@ only while this daemon runs. It is a secret until then: who has it first is the 
 		Args: cobra.NoArgs,
 	}
 	file := configFlag(cmd)
-	cmd.Flags().DurationVar(&within, "for", 24*time.Hour, "how long the code works")
+	cli.SpanWithin(cmd, &within, "for", 24*time.Hour, time.Second, 30*24*time.Hour, "how long the code works")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := daemon.Load(*file)
 		if err != nil {
 			return err
-		}
-		if within <= 0 || within > 30*24*time.Hour {
-			return fmt.Errorf("%w: --for is at most 30 days", grid.ErrInvalid)
 		}
 		ready, err := daemon.ReadReady(cmd.Context(), cfg)
 		if err != nil {

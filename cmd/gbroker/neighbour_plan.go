@@ -46,6 +46,11 @@ ends see alike; nearest by what is measured.`,
 				return err
 			}
 			r := cfg.Rule
+			for _, of := range []string{"degree", "at-most", "by", "tags", "organisations"} {
+				if rule == "" && cmd.Flags().Changed(of) {
+					return cli.BadUsage("--%s is of a rule that is tried: name it with --rule", of)
+				}
+			}
 			if rule != "" {
 				r = topology.Rule{Kind: topology.Kind(rule), Degree: degree, Bandwidth: by == "bandwidth", Tags: tags, Organisations: organisations, AtMost: most, Always: r.Always}
 			}
@@ -77,8 +82,8 @@ ends see alike; nearest by what is measured.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&rule, "rule", "", "the `RULE` to try: explicit, full, ring, grid, random, nearest (that of the file)")
-	f.IntVar(&degree, "degree", 0, "how many neighbours a ring (2), random and nearest (8) choose")
-	f.IntVar(&most, "at-most", 0, "no more neighbours than this (no bound)")
+	cli.CountVar(cmd, &degree, "degree", 0, 1, topology.MaxDegree, "how many neighbours a ring (2), random and nearest (8) choose")
+	cli.CountVar(cmd, &most, "at-most", 0, 1, topology.MaxDegree, "no more neighbours than this (no bound)")
 	f.StringVar(&by, "by", "", "what nearest goes by: round_trip or bandwidth (round_trip)")
 	f.StringSliceVar(&tags, "tags", nil, "only sites with one of these tags")
 	f.StringSliceVar(&organisations, "organisations", nil, "only sites of these organisations")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -42,12 +44,12 @@ that runs only the deadline can be changed. Instants are written as 2026-12-01T0
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.walltime, "walltime", "", "run time, as `[[H:]M:]S` or 90m")
+	flags.StringVar(&f.walltime, "walltime", "", "run time, as `[[H:]M:]S`, 90m or 2d")
 	flags.StringVar(&f.deadline, "deadline", "", "`INSTANT` by which it must have ended")
 	flags.StringVar(&f.notBefore, "not-before", "", "`INSTANT` before which it is not to start")
 	flags.StringVar(&f.queue, "queue", "", "`NAME` of the queue; 'any' lets the site choose")
-	flags.IntVar(&f.processes, "processes", 0, "how many processes")
-	flags.IntVar(&f.priority, "priority", 0, "among your own waiting jobs, -1000 to 1000; greater goes first")
+	cli.CountVar(cmd, &f.processes, "processes", 0, 1, grid.MaxProcesses, "how many processes")
+	cli.CountVar(cmd, &f.priority, "priority", 0, -grid.MaxPriority, grid.MaxPriority, "among your own waiting jobs, -1000 to 1000; greater goes first")
 	return cmd
 }
 
@@ -55,7 +57,7 @@ that runs only the deadline can be changed. Instants are written as 2026-12-01T0
 func (f *alterFlags) alteration(cmd *cobra.Command, now time.Time) (to api.Alteration, err error) {
 	given := cmd.Flags().Changed
 	if given("walltime") {
-		span, err := readSpan(f.walltime)
+		span, err := readWalltime(f.walltime)
 		if err != nil {
 			return to, cli.BadUsage("--walltime: %v", err)
 		}
@@ -94,24 +96,35 @@ func (f *alterFlags) alteration(cmd *cobra.Command, now time.Time) (to api.Alter
 	return to, nil
 }
 
-// readSpan reads 90, 1:30, 1:00:00 or 90m.
+// readWalltime reads a span that a job may run.
+func readWalltime(text string) (time.Duration, error) {
+	d, err := readSpan(text)
+	if most := grid.MaxWalltime.Duration(); err == nil && (d <= 0 || d > most) {
+		err = fmt.Errorf("%.40q: more than 0, and at most %s", text, grid.FormatSpan(most))
+	}
+	return d, err
+}
+
+// readSpan reads 90, 1:30, 1:00:00, 90m or 2d.
 func readSpan(text string) (time.Duration, error) {
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+	if d, err := grid.ParseSpan(text); err == nil {
 		return d, nil
 	}
+	return clockSpan(text)
+}
+
+// clockSpan reads seconds, and before them minutes and hours with colons.
+func clockSpan(text string) (time.Duration, error) {
 	parts := strings.Split(text, ":")
-	seconds := int64(0)
+	seconds := 0.0
 	for _, part := range parts {
-		n, err := strconv.ParseInt(part, 10, 32)
-		if err != nil || n < 0 || len(parts) > 3 {
-			return 0, cli.BadUsage("%.40q is no span: write 1:30:00, 90m or seconds", text)
+		n, err := strconv.ParseUint(part, 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) || len(parts) > 3 {
+			return 0, fmt.Errorf("%.40q is no span: write 1:30:00, 90m, 2d or seconds", text)
 		}
-		seconds = 60*seconds + n
+		seconds = 60*seconds + float64(n)
 	}
-	if seconds > int64(math.MaxInt64/time.Second) {
-		return 0, cli.BadUsage("%.40q is longer than any job", text)
-	}
-	return time.Duration(seconds) * time.Second, nil
+	return time.Duration(min(seconds, float64(math.MaxInt64/time.Second/2))) * time.Second, nil
 }
 
 // readInstant reads an instant, in the zone of the user where it names none, or a span from now.

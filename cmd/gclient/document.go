@@ -129,6 +129,8 @@ func (d *document) spread(s spread) error {
 	switch {
 	case s.sites == 0 && s.reach:
 		return cli.BadUsage("--reach is for a job over several sites: say --sites-at-most too, or write reach=\"true\" into its Coallocation")
+	case s.sites == 0 && s.perSite > 1:
+		return cli.BadUsage("--per-site is for a job over several sites: say --sites-at-most too")
 	case s.sites == 0:
 		return nil
 	case d.sweep != nil:

@@ -57,14 +57,11 @@ guessed.`,
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().StringSliceVar(&f.sites, "sites", nil, "plan over these, as `NAME:CORES:SPEED[:RATE]` with bytes a second to the home, which is the first")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the plan into this `FILE`")
-	cmd.Flags().IntVar(&f.width, "width", 100, "of the chart, in characters (`N`)")
+	cli.CountVar(cmd, &f.width, "width", 100, 10, 10_000, "of the chart, in characters (`N`)")
 	return cmd
 }
 
 func (p *program) runFlowPlan(cmd *cobra.Command, file string, f *planning) error {
-	if f.width < 10 || f.width > 10_000 {
-		return cli.BadUsage("--width %d: 10 to 10,000", f.width)
-	}
 	w, err := readWorkflow(file)
 	if err != nil {
 		return err

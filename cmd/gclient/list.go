@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ On a terminal that is too narrow names are cut; what is piped is whole.`,
 	cmd.Flags().BoolVar(&l.jobs, "jobs", false, "list the jobs of sweeps too, instead of a line for each sweep")
 	cmd.Flags().BoolVar(&l.parts, "parts", false, "list the parts of jobs over several sites too")
 	cmd.Flags().StringVar(&l.after, "after", "", "only jobs after the job `ID`")
-	cmd.Flags().IntVar(&l.limit, "limit", 0, "at most `N` jobs; 0 lists all")
+	cli.CountVar(cmd, &l.limit, "limit", 0, 0, math.MaxInt32, "at most `N` jobs; 0 lists all")
 	cmd.Flags().StringSliceVar(&l.columns, "columns", nil, "show these `COLUMNS`, in this order")
 	cmd.Flags().StringVar(&l.sort, "sort", "", "order by this `COLUMN`, with a - before it the greatest first")
 	p.complete(cmd, "columns", completeWords(columnNames()))
@@ -62,9 +63,6 @@ On a terminal that is too narrow names are cut; what is piped is whole.`,
 func (p *program) runList(cmd *cobra.Command, args []string, l *listing) error {
 	if len(args) > 0 && (l.chosen() || l.groups || l.after != "") {
 		return cli.BadUsage("name jobs, or choose them by flags: not both; --group ID chooses among those of a group")
-	}
-	if l.limit < 0 {
-		return cli.BadUsage("--limit %d: give a number of jobs, 0 for all", l.limit)
 	}
 	var from grid.JobID
 	if l.after != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,12 +45,18 @@ was, with the reason. One whose job runs can only be made longer, and none becom
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			given := cmd.Flags().Changed
-			if modify == "" && !given("for") {
+			switch {
+			case modify == "" && !given("for"):
 				return cli.BadUsage("--for is missing: how long, as 2h")
+			case modify != "" && !given("at") && !given("for") && !given("nodes"):
+				return cli.BadUsage("--modify %s: say what is to change: --at, --for or --nodes", modify)
 			}
 			from, err := instantOf(at, time.Now())
 			if err != nil {
 				return cli.BadUsage("--at %v", err)
+			}
+			if from.Add(within).Before(time.Now()) {
+				return cli.BadUsage("--at %s is over: write an instant to come, or a span from now, as 30m", at)
 			}
 			c, err := p.client(cmd)
 			if err != nil {
@@ -85,12 +92,12 @@ was, with the reason. One whose job runs can only be made longer, and none becom
 	}
 	f := cmd.Flags()
 	f.StringVar(&site, "site", "", "of this site (default: the broker's own)")
-	f.IntVar(&nodes, "nodes", 0, "so many whole nodes")
-	f.IntVar(&cores, "cores", 0, "each with at least so many cores")
+	cli.CountVar(cmd, &nodes, "nodes", 0, 1, grid.MaxReservedNodes, "so many whole nodes")
+	cli.CountVar(cmd, &cores, "cores", 0, 1, grid.MaxProcesses, "each with at least so many cores")
 	f.StringVar(&queue, "queue", "", "of this queue")
 	f.StringVar(&at, "at", "10s", "the earliest start")
-	f.DurationVar(&span, "for", 0, "so long")
-	f.DurationVar(&within, "within", 0, "it may begin so much later")
+	cli.SpanWithin(cmd, &span, "for", 0, time.Second, grid.MaxReservation.Duration(), "so long, as 2h or 3d")
+	cli.SpanWithin(cmd, &within, "within", 0, 0, grid.MaxReservation.Duration(), "it may begin so much later")
 	f.BoolVar(&early, "early", false, "it may begin sooner, when its job is there and the nodes are free")
 	f.StringVar(&bandwidth, "bandwidth", "", "so much of its uplink instead, as 20MB/s")
 	f.StringVar(&modify, "modify", "", "change this reservation of yours instead: what --at, --for and --nodes say")
@@ -115,6 +122,9 @@ func reserved(cmd *cobra.Command, h api.HeldReservation, asJSON bool) error {
 
 // rateOf reads bytes per second, as 20MB/s.
 func rateOf(text string) (int64, error) {
+	if bare, err := strconv.Atoi(text); err == nil && 0 < bare && bare < 1000 { // nobody means 20 bytes per second
+		return 0, fmt.Errorf("%d has no unit: write %dMB/s, or %dB/s if bytes are meant", bare, bare, bare)
+	}
 	n, err := humanize.ParseBytes(strings.TrimSuffix(text, "/s"))
 	if err != nil || n == 0 || n > uint64(grid.MaxReservedRate) {
 		return 0, fmt.Errorf("%.40q is no rate: write bytes per second, as 20MB/s", text)
@@ -124,7 +134,7 @@ func rateOf(text string) (int64, error) {
 
 // instantOf reads an instant of today or tomorrow, a date, or a span from now.
 func instantOf(text string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	if d, err := grid.ParseSpan(text); err == nil {
 		return now.Add(d), nil
 	}
 	if t, err := time.ParseInLocation("15:04", text, now.Location()); err == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -57,8 +58,8 @@ CANCELLED_DEADLINE or LOST. Of a workflow (ID.flow) it shows each task.`,
 		})),
 	}
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().IntVar(&page.After, "after", 0, "of a group: the jobs behind number `N`")
-	cmd.Flags().IntVar(&page.Limit, "limit", 100, "of a group: at most so many jobs; 0 is the group alone")
+	cli.CountVar(cmd, &page.After, "after", 0, 0, math.MaxInt32, "of a group: the jobs behind number `N`")
+	cli.CountVar(cmd, &page.Limit, "limit", 100, 0, math.MaxInt32, "of a group: at most so many jobs; 0 is the group alone")
 	return cmd
 }
 

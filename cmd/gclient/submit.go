@@ -43,8 +43,8 @@ type spread struct {
 }
 
 func (s *spread) flags(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&s.sites, "sites-at-most", 0, "let the job run at so many sites at once, `K`, where no single one has room for it, or would only much later")
-	cmd.Flags().IntVar(&s.perSite, "per-site", 1, "with --sites-at-most, at least `M` processes at each")
+	cli.CountVar(cmd, &s.sites, "sites-at-most", 0, 1, grid.MaxPartSites, "let the job run at so many sites at once, `K`, where no single one has room for it, or would only much later")
+	cli.CountVar(cmd, &s.perSite, "per-site", 1, 1, grid.MaxProcesses, "with --sites-at-most, at least `M` processes at each")
 	cmd.Flags().BoolVar(&s.reach, "reach", false, "with --sites-at-most, only sites whose nodes reach each other, as its processes talk to one another")
 }
 

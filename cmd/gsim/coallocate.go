@@ -69,8 +69,8 @@ func newCoallocate() *cobra.Command {
 	flags.StringVar(&f.log, "log", "", "take the jobs of this log: a `FILE`")
 	flags.StringVar(&f.policy, "policy", "easy", "of the sites: `P` as in gsim replay")
 	flags.IntVar(&f.sites, "max-sites", w.Sites, "at most `K` sites for one job")
-	flags.DurationVar(&f.window, "window", time.Duration(w.Window)*time.Millisecond, "reserve what starts within `SPAN`; the rest is planned again")
-	flags.DurationVar(&f.gain, "gain", time.Duration(w.Gain)*time.Millisecond, "take several sites if they end the job sooner by `SPAN`")
+	cli.SpanVar(cmd, &f.window, "window", time.Duration(w.Window)*time.Millisecond, "reserve what starts within `SPAN`; the rest is planned again")
+	cli.SpanVar(cmd, &f.gain, "gain", time.Duration(w.Gain)*time.Millisecond, "take several sites if they end the job sooner by `SPAN`")
 	flags.StringVar(&f.plot, "plot", "", "draw it into `FILE`.svg or .png")
 	flags.BoolVar(&f.json, "json", false, "answer in JSON")
 	return cmd

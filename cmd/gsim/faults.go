@@ -50,7 +50,7 @@ func newFaults() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.seeds, "seeds", "", "the histories: from seed `A-B`")
 	flags.IntVar(&f.fresh, "fresh", 0, "so many histories instead, `N`, from a seed that the clock gives")
-	flags.DurationVar(&f.span, "for", 0, "begin none after so long, such as `10m`")
+	cli.SpanVar(cmd, &f.span, "for", 0, "begin none after so long, such as `10m`")
 	flags.IntVar(&f.brokers, "brokers", 5, fmt.Sprintf("sites in each, 1 to %d", maxBrokers))
 	flags.IntVar(&f.jobs, "jobs", 50, fmt.Sprintf("jobs in each, 0 to %d", maxFaultJob))
 	flags.StringVar(&f.profile, "profile", faults.Profiles()[0].Name, "what goes wrong: one of `PROFILE`, below")

@@ -150,7 +150,7 @@ func prepare(root *cobra.Command) {
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SetFlagErrorFunc(dashed)
+	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

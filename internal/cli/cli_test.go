@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,9 @@ func program(result error) *cobra.Command {
 	leaf := &cobra.Command{Use: "leaf ID", Args: cobra.ExactArgs(1),
 		RunE: func(*cobra.Command, []string) error { return result }}
 	leaf.Flags().Int("n", 0, "")
+	leaf.Flags().Bool("yes", false, "")
+	CountVar(leaf, new(int), "count", 0, 1, 16, "")
+	SpanWithin(leaf, new(time.Duration), "for", 0, time.Second, 367*24*time.Hour, "")
 	group := &cobra.Command{Use: "group", Long: "A group."}
 	group.AddCommand(&cobra.Command{Use: "add", RunE: func(*cobra.Command, []string) error { return nil }})
 	root.AddCommand(leaf, group)
@@ -44,8 +48,17 @@ func TestExitCodes(t *testing.T) {
 		{"leaf x", BadUsage("no %s", "sense"), 2, "Run 'prog leaf --help'"},
 		{"leaf", nil, 2, "prog: 'prog leaf' takes ID, and nothing is given\n"},
 		{"leaf x y", nil, 2, "prog: 'prog leaf' takes ID, and 2 words are given: x y\n"},
-		{"leaf --what x", nil, 2, "unknown flag: --what"},
-		{"leaf --n=z x", nil, 2, `invalid argument "z"`},
+		{"leaf --what x", nil, 2, "unknown flag: --what\n"},
+		{"leaf --cuont=3 x", nil, 2, "unknown flag: --cuont; did you mean --count?\n"},
+		{"leaf --n=z x", nil, 2, "prog: --n z: write a whole number\n"},
+		{"leaf --yes=z x", nil, 2, "prog: --yes z: write true or false\n"},
+		{"leaf --count=0 x", nil, 2, "prog: --count 0: write a whole number from 1 to 16\n"},
+		{"leaf --count=17 x", nil, 2, "prog: --count 17: write a whole number from 1 to 16\n"},
+		{"leaf --count=16 x", nil, 0, ""},
+		{"leaf --for=5 x", nil, 2, "has no unit: write 5s for seconds, 5m for minutes, 5h for hours\n"},
+		{"leaf --for=0s x", nil, 2, "prog: --for 0s: write 1s to 367d\n"},
+		{"leaf --for=100000h x", nil, 2, "prog: --for 100000h: write 1s to 367d\n"},
+		{"leaf --for=3d x", nil, 0, ""},
 		{"leav", nil, 2, `unknown command "leav"; did you mean "leaf"?`},
 		{"group", nil, 2, "A group."},
 		{"group foo", nil, 2, `unknown command "foo"`},

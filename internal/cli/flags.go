@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -8,29 +9,36 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gbroker/grid"
+	"gbroker/internal/near"
 )
 
-// span is a flag of a span of time, which tells what is missing of one without a unit.
-type span struct{ to *time.Duration }
+// span is a flag of a span of time.
+type span struct {
+	to          *time.Duration
+	least, most time.Duration // most 0 is no bound
+}
 
 func (s span) String() string {
-	if s.to == nil {
-		return "0s"
+	if s.to == nil || *s.to == 0 {
+		return "0"
 	}
-	return s.to.String()
+	return grid.FormatSpan(*s.to)
 }
 
 func (s span) Type() string { return "duration" }
 
 func (s span) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if _, bare := strconv.ParseFloat(text, 64); err != nil && bare == nil {
-		return fmt.Errorf("it has no unit: write %ss for seconds, %sm for minutes, %sh for hours", text, text, text)
-	}
-	if err != nil || d < 0 {
-		return fmt.Errorf("it is no span of time: write it like 90s, 10m or 1h30m")
+	d, err := grid.ParseSpan(text)
+	switch {
+	case err != nil:
+		return err
+	case d < s.least && s.most == 0:
+		return fmt.Errorf("write %s or more", grid.FormatSpan(s.least))
+	case d < s.least || s.most > 0 && d > s.most:
+		return fmt.Errorf("write %s to %s", grid.FormatSpan(s.least), grid.FormatSpan(s.most))
 	}
 	*s.to = d
 	return nil
@@ -38,8 +46,43 @@ func (s span) Set(text string) error {
 
 // SpanVar adds a flag of a span of time that is not below 0.
 func SpanVar(cmd *cobra.Command, to *time.Duration, name string, value time.Duration, usage string) {
+	SpanWithin(cmd, to, name, value, 0, 0, usage)
+}
+
+// SpanWithin adds a flag of a span of time between two bounds; a most of 0 is no bound.
+func SpanWithin(cmd *cobra.Command, to *time.Duration, name string, value, least, most time.Duration, usage string) {
 	*to = value
-	cmd.Flags().Var(span{to}, name, usage)
+	cmd.Flags().Var(span{to, least, most}, name, usage)
+}
+
+// count is a flag of a whole number.
+type count struct {
+	to          *int
+	least, most int
+}
+
+func (c count) String() string {
+	if c.to == nil {
+		return "0"
+	}
+	return strconv.Itoa(*c.to)
+}
+
+func (c count) Type() string { return "int" }
+
+func (c count) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < c.least || n > c.most {
+		return fmt.Errorf("write a whole number from %d to %d", c.least, c.most)
+	}
+	*c.to = n
+	return nil
+}
+
+// CountVar adds a flag of a whole number between two bounds. A value outside of them is what it is where the flag is not given.
+func CountVar(cmd *cobra.Command, to *int, name string, value, least, most int, usage string) {
+	*to = value
+	cmd.Flags().Var(count{to, least, most}, name, usage)
 }
 
 // size is a flag of a number of bytes.
@@ -64,15 +107,60 @@ func SizeVar(cmd *cobra.Command, to *int64, name, usage string) {
 	cmd.Flags().Var(size{to}, name, usage)
 }
 
-// dashed adds what a person may have meant who named a file that begins with a dash.
-func dashed(_ *cobra.Command, err error) error {
-	_, name, found := strings.Cut(err.Error(), " in -")
-	if !found {
-		_, name, found = strings.Cut(err.Error(), "unknown flag: --")
-		name = "-" + name
+// flagError says what is wrong with a flag, and what may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &value):
+		return fmt.Errorf("--%s %s: %w", value.GetFlag().Name, shown(value.GetValue()), plain(value))
+	case errors.As(err, &unknown):
+		return dashed(cmd, unknown)
 	}
-	if _, missing := os.Lstat("-" + name); !found || missing != nil {
-		return err
+	return err
+}
+
+// shown is a value as it may have been given.
+func shown(value string) string {
+	if value == "" || strings.ContainsAny(value, " \t\n\"'") || len(value) > 80 {
+		return fmt.Sprintf("%.80q", value)
 	}
-	return fmt.Errorf("%w; the file is written ./-%s", err, name)
+	return value
+}
+
+// plain is why a value is none, without the words of the parser of numbers.
+func plain(e *pflag.InvalidValueError) error {
+	if number := new(strconv.NumError); !errors.As(e, &number) {
+		return errors.Unwrap(e)
+	}
+	switch kind := e.GetFlag().Value.Type(); {
+	case kind == "bool":
+		return errors.New("write true or false")
+	case strings.HasPrefix(kind, "float"):
+		return errors.New("write a number, as 1.5")
+	case strings.HasPrefix(kind, "uint"):
+		return errors.New("write a whole number that is not below 0")
+	}
+	return errors.New("write a whole number")
+}
+
+// dashed adds what a person may have meant who named a flag that is not there: another one, or a file that begins with a dash.
+func dashed(cmd *cobra.Command, err *pflag.NotExistError) error {
+	written := "--" + err.GetSpecifiedName()
+	if letters := err.GetSpecifiedShortnames(); letters != "" {
+		written = "-" + letters
+	}
+	if _, missing := os.Lstat(written); missing == nil {
+		return fmt.Errorf("%w; the file is written ./%s", err, written)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if meant := near.Word(strings.TrimLeft(written, "-"), names...); meant != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, meant)
+	}
+	return err
 }
