@@ -6,7 +6,6 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
-	"gbroker/plan"
 )
 
 // never refuses a job of which all sites have said that they could never run it; nil where one may.
@@ -25,7 +24,7 @@ func never(j *grid.Job, d grid.Decision) error {
 
 // severalSites is the way out for a job that is wider than every site.
 func severalSites(d grid.Decision) string {
-	if len(d.Candidates) > 1 && slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.Reason == plan.TooFew }) {
+	if len(d.Candidates) > 1 && slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.TooWide }) {
 		return "let it have several sites (--sites-at-most, or Coallocation in the document), "
 	}
 	return ""

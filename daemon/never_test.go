@@ -25,6 +25,14 @@ func TestNever(t *testing.T) {
 			t.Errorf("%v, not %q", err, want)
 		}
 	}
+	const several = "let it have several sites"
+	if err := never(&grid.Job{}, grid.Decision{Candidates: rows}); strings.Contains(err.Error(), several) {
+		t.Error("no site is too small for all of its pieces alone:", err)
+	}
+	rows[0].Refusal.TooWide = true
+	if err := never(&grid.Job{}, grid.Decision{Candidates: rows}); !strings.Contains(err.Error(), several) {
+		t.Error("it is not told of several sites:", err)
+	}
 	rows[1].Refusal = nil
 	if err := never(&grid.Job{}, grid.Decision{Candidates: rows}); err != nil {
 		t.Error("one may run it:", err)

@@ -85,6 +85,8 @@ type Allocation struct {
 	Next   Tick
 	Fails  int
 	Reason string // of the state, for people
+	// Outgrown tells that one site was to run it, and that none is large enough for it any more.
+	Outgrown bool
 	// Refused are the slots that sites did not give after all, since sites were last asked anew.
 	Refused []RefusedSlot
 	// Choice is what the last choice was made of.

@@ -162,12 +162,13 @@ func (k RefusalKind) String() string {
 }
 
 // Refusal is why a site cannot run a job, with the numbers where there are any. Reason is
-// for people alone: what is decided by a refusal is decided by its Kind.
+// for people alone: what is decided by a refusal is decided by the rest.
 type Refusal struct {
 	Kind             RefusalKind `json:",omitempty"`
 	Reason           string      // "too few processors", "wrong architecture", ...
 	Asked, Available string      // a number, a span such as 60 s, or a word such as x86_64; "" where it makes no sense
 	Again            Tick        `json:",omitempty"` // of a temporary one: it is worth asking again after this span; 0 is not known
+	TooWide          bool        `json:",omitempty"` // it has too little of what is asked for in all: several sites might have it together
 }
 
 // MayPass tells that the site may take the job later.

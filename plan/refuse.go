@@ -9,11 +9,9 @@ import (
 	"gbroker/grid"
 )
 
-// TooFew is the reason of a refusal for want of processors.
-const TooFew = "too few processors"
-
-// Further reasons of refusals for want of room.
+// Reasons of refusals for want of room.
 const (
+	tooFew        = "too few processors"
 	tooFewOnOne   = "too few processors on one node"
 	tooFewWhole   = "too few whole nodes"
 	tooFewOnWhole = "too few processors on whole nodes"
@@ -21,15 +19,6 @@ const (
 	noMemory      = "not enough memory"
 	notEnoughOf   = "not enough of "
 )
-
-// ForWantOfRoom tells a refusal of what is too large for a site, so that several might have it together.
-func ForWantOfRoom(r *grid.Refusal) bool {
-	switch r.Reason {
-	case TooFew, tooFewOnOne, tooFewWhole, tooFewOnWhole, tooFewForEach, noMemory:
-		return true
-	}
-	return strings.HasPrefix(r.Reason, notEnoughOf)
-}
 
 // Refuse says why the job of a question can never start at a site, or nil. Nodes that
 // are down do not count, nor does what runs or waits, nor that nothing is started now. Asked and Available are decimal
@@ -112,7 +101,7 @@ func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid
 	}
 	switch {
 	case in.next(0) < 0:
-		return lack(TooFew, w.cores, 0)
+		return lack(tooFew, w.cores, 0)
 	case !arch:
 		return &grid.Refusal{Kind: grid.Permanent, Reason: "wrong architecture", Asked: d.Architecture, Available: g.words(in, g.architecture)}
 	case !system:
@@ -173,28 +162,47 @@ func lack(reason string, asked, available int64) *grid.Refusal {
 }
 
 // refuseSize says what there is too little of on the nodes that may be used: in sum,
-// then for one piece on one node, then for all pieces together.
+// then for one piece on one node, then for all pieces together. Where each piece has room
+// by itself, several sites may have what is asked for together.
 func (g *ground) refuseSize(w *work, d *grid.Demand, l *placer) *grid.Refusal {
 	if r := g.refuseAbsent(d); r != nil {
 		return r
 	}
+	single := g.refuseSingle(w)
+	r := cmp.Or(g.refuseSum(w), single)
+	if r == nil {
+		r = g.refusePacking(w, l)
+	}
+	if r != nil {
+		r.TooWide = single == nil
+	}
+	return r
+}
+
+// refuseSum says what there is too little of in sum.
+func (g *ground) refuseSum(w *work) *grid.Refusal {
 	var has, nodes int64
 	for n := w.class.nodes.next(0); n >= 0; n = w.class.nodes.next(n + 1) {
 		has += g.of(n)[0]
 		nodes++
 	}
-	if w.whole && w.apart && w.count() > nodes {
+	switch {
+	case w.whole && w.apart && w.count() > nodes:
 		return lack(tooFewWhole, w.count(), nodes)
+	case w.cores > has:
+		return lack(tooFew, w.cores, has)
 	}
-	if w.cores > has {
-		return lack(TooFew, w.cores, has)
-	}
+	return nil
+}
+
+// refuseSingle says why some piece has no room by itself.
+func (g *ground) refuseSingle(w *work) *grid.Refusal {
 	for i := range w.pieces {
 		if r := g.refusePiece(w, &w.pieces[i]); r != nil {
 			return r
 		}
 	}
-	return g.refusePacking(w, l)
+	return nil
 }
 
 // sum is what all pieces ask of one resource, within bounds.
@@ -229,7 +237,7 @@ func (g *ground) refuseAbsent(d *grid.Demand) *grid.Refusal {
 func (g *ground) shortOf(r int) string {
 	switch {
 	case r == 0:
-		return TooFew
+		return tooFew
 	case r == g.memory:
 		return noMemory
 	}

@@ -62,6 +62,8 @@ type allocationRow struct {
 	Reason  string             `json:",omitempty"`
 	Refused []grid.RefusedSlot `json:",omitempty"`
 	Choice  *grid.SlotChoice   `json:",omitempty"`
+	// Outgrown came later.
+	Outgrown bool `json:",omitempty"`
 }
 
 type allocatedRow struct {
@@ -119,14 +121,14 @@ func gathered(g *grid.Gathered) grid.Gathered {
 func toAllocationRow(a *grid.Allocation) allocationRow {
 	return allocationRow{
 		a.Of, a.State, a.Round, each(a.Parts, toAllocated), a.Last, a.Start, a.End, a.Sooner, a.Go, a.Begun, a.Ended,
-		a.Next, a.Fails, a.Reason, a.Refused, a.Choice,
+		a.Next, a.Fails, a.Reason, a.Refused, a.Choice, a.Outgrown,
 	}
 }
 
 func (r allocationRow) allocation() grid.Allocation {
 	return grid.Allocation{
 		Of: r.Of, State: r.State, Round: r.Round, Parts: each(r.Parts, allocatedRow.allocated), Last: r.Last, Start: r.Start, End: r.End,
-		Sooner: r.Sooner, Go: r.Go, Begun: r.Begun, Ended: r.Ended, Next: r.Next, Fails: r.Fails, Reason: r.Reason, Refused: r.Refused, Choice: r.Choice,
+		Sooner: r.Sooner, Go: r.Go, Begun: r.Begun, Ended: r.Ended, Next: r.Next, Fails: r.Fails, Reason: r.Reason, Refused: r.Refused, Choice: r.Choice, Outgrown: r.Outgrown,
 	}
 }
 

@@ -250,12 +250,13 @@ type refusalBody struct {
 	Passing   bool   `msgpack:"p,omitempty"` // Temporary, for brokers that know no Kind
 	Kind      uint64 `msgpack:"k,omitempty"`
 	Again     int64  `msgpack:"n,omitempty"`
+	TooWide   bool   `msgpack:"w,omitempty"` // came later: a broker without it says nothing of that
 }
 
 func fromRefusal(r *grid.Refusal) *refusalBody {
 	return &refusalBody{
 		Reason: plain(r.Reason, MaxRefusal), Asked: plain(r.Asked, MaxWord), Available: plain(r.Available, MaxWord),
-		Passing: r.Kind == grid.Temporary, Kind: uint64(r.Kind), Again: int64(r.Again),
+		Passing: r.Kind == grid.Temporary, Kind: uint64(r.Kind), Again: int64(r.Again), TooWide: r.TooWide,
 	}
 }
 
@@ -265,6 +266,7 @@ func (b *refusalBody) refusal(c *check) grid.Refusal {
 		Asked:     c.word("asked", b.Asked, MaxWord),
 		Available: c.word("available", b.Available, MaxWord),
 		Again:     c.wait("again", b.Again),
+		TooWide:   b.TooWide,
 	}
 	switch {
 	case b.Kind <= uint64(grid.Temporary) && b.Kind != 0: // a later kind is unknown here

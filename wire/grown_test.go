@@ -69,6 +69,9 @@ func grown() map[string]Message {
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[0].Estimate.Alone = 2 * grid.Hour
 			later["estimatereply-alone"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[1].Estimate.Refusal = &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "64", Available: "16", TooWide: true}
+			later["estimatereply-wide"] = m
 		case Offer:
 			offer = m
 			m.Certificates, m.Hops = certificates[:1], 3

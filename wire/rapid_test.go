@@ -260,7 +260,7 @@ func (d draw) estimate() grid.Estimate {
 		e.Spread = grid.Spread{Early: d.wait(), Late: d.wait(), Of: int(d.n(1, MaxOutcomes))}
 	}
 	if d.yes() {
-		e.Refusal = &grid.Refusal{Kind: grid.RefusalKind(d.n(0, 2)), Reason: d.word(), Asked: d.word(), Available: d.word(), Again: d.wait()}
+		e.Refusal = &grid.Refusal{Kind: grid.RefusalKind(d.n(0, 2)), Reason: d.word(), Asked: d.word(), Available: d.word(), Again: d.wait(), TooWide: d.yes()}
 	} else {
 		e.Alone = d.wait()
 	}

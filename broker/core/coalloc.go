@@ -340,7 +340,7 @@ func (s *coallocation) become(a *allocation, to grid.AllocationState, why string
 	if !a.rec.State.CanBecome(to) {
 		panic(fmt.Sprintf("allocation of %s: %v does not become %v", a.rec.Of, a.rec.State, to))
 	}
-	a.rec.State, a.rec.Reason = to, why
+	a.rec.State, a.rec.Reason, a.rec.Outgrown = to, why, false
 	if to >= grid.Gathering { // the files are there, or are not to come
 		for _, p := range a.current() {
 			s.wholes.delivered(p.Job)

@@ -46,6 +46,7 @@ func (s *coallocation) severalAgain(id grid.JobID) bool {
 	}
 	a.rec.Fails = 0
 	s.become(a, grid.Planned, outgrown)
+	a.rec.Outgrown = true
 	s.vain(a, outgrown)
 	s.stale[id] = true
 	return true
@@ -54,5 +55,5 @@ func (s *coallocation) severalAgain(id grid.JobID) bool {
 // fitsNowhere: several sites have no room together either for what one had found, and none says that it may have later.
 func (a *allocation) fitsNowhere(r *grid.Record, choice *grid.SlotChoice) bool {
 	later := slices.ContainsFunc(choice.Sites, func(row grid.SiteSlots) bool { return row.Refusal != nil && row.Refusal.MayPass() })
-	return a.rec.Reason == outgrown && a.rec.Fails >= mostVain && !later && !r.Anyway
+	return a.rec.Outgrown && a.rec.Fails >= mostVain && !later && !r.Anyway
 }

@@ -123,7 +123,7 @@ func TestAWholeWaitsUntilAllWereAsked(t *testing.T) {
 // for another reason is over, as for any job.
 func TestAWholeWhoseOneSiteIsGone(t *testing.T) {
 	t.Parallel()
-	small := &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "9", Available: "8"}
+	small := &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "9", Available: "8", TooWide: true}
 	no := func(reason, asked string) *grid.Refusal {
 		return &grid.Refusal{Kind: grid.Permanent, Reason: reason, Asked: asked}
 	}
@@ -132,7 +132,8 @@ func TestAWholeWhoseOneSiteIsGone(t *testing.T) {
 		over       bool
 	}{
 		{small, small, false},
-		{small, no("not enough memory", "9"), false},
+		{small, &grid.Refusal{Kind: grid.Permanent, Reason: "zu wenig Speicher", TooWide: true}, false}, // whatever its words
+		{small, no("too few processors", "9"), true},                                                    // an older broker, or one piece is too large
 		{small, no("an input cannot be had", ""), true},
 		{small, no("wrong architecture", "arm"), true},
 		{no("no such queue", "q"), no("no such queue", "q"), true},

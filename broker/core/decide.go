@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"gbroker/grid"
-	"gbroker/plan"
 )
 
 // documentSize stands for what travels with a job beside its files, in bytes.
@@ -161,11 +160,11 @@ func (c *search) nobody(j *job, d grid.Decision) {
 	c.execution.end(j, c.inVain(&j.rec.Job.Terms, d.Candidates), "no site can run it: "+Reasons(d))
 }
 
-// tooSmall: several sites refuse the job for want of room, so that they might have it together.
+// tooSmall: the job is too wide for several sites, each alone, so that they might have it together.
 func tooSmall(rows []grid.Candidate) bool {
 	small := 0
 	for _, r := range rows {
-		if plan.ForWantOfRoom(r.Refusal) {
+		if r.Refusal.TooWide {
 			small++
 		}
 	}
