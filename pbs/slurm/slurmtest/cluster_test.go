@@ -63,6 +63,9 @@ func TestNothingStaysBehind(t *testing.T) {
 		if len(c.processes("node02")) < 3 {
 			t.Error("the other node's job was killed too")
 		}
+		if said := c.Run(t, "squeue", "-h", "-t", "all", "-w", "node01", "-o", "%T"); said != "RUNNING" {
+			t.Errorf("nobody could tell the controller what became of the node's job, and it says %q", said)
+		}
 	})
 	if left := append(c.processes("node01"), c.processes("node02")...); len(left) > 0 {
 		t.Errorf("processes %v are left", left)

@@ -113,15 +113,19 @@ func (c *Cluster) Freeze() { c.controller.signal(syscall.SIGSTOP) }
 func (c *Cluster) Thaw() { c.controller.signal(syscall.SIGCONT) }
 
 // KillNode ends the slurmd of a node, and all of its jobs' processes, as a power cut
-// would: nobody tells the controller.
+// would: nobody tells the controller. So all stand still before the first is killed: a
+// slurmstepd that saw its program end would say so.
 func (c *Cluster) KillNode(name string) error {
 	d := c.nodes[name]
 	if d == nil {
 		return fmt.Errorf("there is no node %s", name)
 	}
 	d.stop(syscall.SIGKILL)
-	for _, pid := range c.processes(name) {
-		syscall.Kill(pid, syscall.SIGKILL)
+	all := c.processes(name)
+	for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+		for _, pid := range all {
+			syscall.Kill(pid, s)
+		}
 	}
 	return nil
 }
