@@ -31,6 +31,7 @@ type BatchNode struct {
 	Resources  map[string]int64 `json:"resources"`
 	Properties []string         `json:"properties"`
 	Down       bool             `json:"down"` // or drained: it takes no job
+	Why        string           `json:"why"`  // "" is not known
 }
 
 // BatchQueue is a partition of the nodes.

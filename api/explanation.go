@@ -48,6 +48,7 @@ type Candidate struct {
 	// CrowdedS is what the total has more because the site is nearly full.
 	CrowdedS float64  `json:"crowded_s,omitempty"`
 	Price    float64  `json:"price,omitempty"` // of a core for an hour; left out where the site has none
+	Doubt    string   `json:"doubt,omitempty"` // why the site is not sure of its waits
 	Chosen   bool     `json:"chosen"`
 	Refusal  *Refusal `json:"refusal"`
 }
@@ -125,6 +126,7 @@ func newCandidate(c grid.Candidate) Candidate {
 		UnpreferredS: c.Unpreferred.Seconds(),
 		CrowdedS:     c.Crowded.Seconds(),
 		Price:        c.Price,
+		Doubt:        c.Doubt,
 	}
 	if c.Bandwidth > 0 {
 		v.Bandwidth = finite(c.Bandwidth)

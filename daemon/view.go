@@ -131,7 +131,7 @@ func viewNodes(nodes []plan.Node, used map[grid.NodeName]int) []api.BatchNode {
 	for _, n := range nodes {
 		v := api.BatchNode{
 			Name: string(n.Name), Cores: n.Cores, Used: used[n.Name], Memory: n.Memory,
-			Resources: map[string]int64{}, Properties: append([]string{}, n.Properties...), Down: n.Down,
+			Resources: map[string]int64{}, Properties: append([]string{}, n.Properties...), Down: n.Down, Why: n.Why,
 		}
 		for _, r := range n.Resources {
 			v.Resources[r.Name] = r.Amount

@@ -185,6 +185,7 @@ type Estimate struct {
 	Alone   Tick // after the delivery, when it would have ended at the soonest if nothing else ran there, where the site foresees Run; 0 is not known
 	Spread  Spread
 	Price   float64 // of a core for an hour, when it would start; 0 where the site has no prices
+	Doubt   string  // why the site is not sure of it, for people; "": nothing speaks against it
 	Refusal *Refusal
 }
 
@@ -212,6 +213,7 @@ type Candidate struct {
 	Unpreferred Tick    `json:",omitempty"`
 	Crowded     Tick    `json:",omitempty"` // what it counts more, as the site is nearly full
 	Price       float64 `json:",omitempty"` // of a core for an hour; decides only where it is more than the job's fee
+	Doubt       string  `json:",omitempty"` // why the site is not sure of its waits, for people
 	Chosen      bool
 	Refusal     *Refusal
 }

@@ -22,4 +22,5 @@ type Stay struct {
 	Start, End, Latest grid.Tick
 	// Alone is when it would have ended at the soonest if nothing else ran or waited there; told of what is asked, and 0 is not known.
 	Alone grid.Tick
+	Doubt string // why the site is not sure of it, for people; "": nothing speaks against it
 }

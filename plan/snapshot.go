@@ -16,7 +16,8 @@ type Node struct {
 	// Architecture and System are in JSDL's words; "" is the site's.
 	Architecture, System string
 	Properties           []string
-	Down                 bool // down or drained: it takes no job until a snapshot says otherwise
+	Down                 bool   // down or drained: it takes no job until a snapshot says otherwise
+	Why                  string // it is down, for people; "" is not known
 }
 
 // Called tells that a host's name means the node: in whatever case, and where one of both has no

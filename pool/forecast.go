@@ -75,6 +75,27 @@ func (f *Forecast) Peak() float64 { return f.peak }
 // Mean is the performance in the long run: of a period, or the last.
 func (f *Forecast) Mean() float64 { return f.mean }
 
+// First is the first instant from one on at which there is any performance; [Never] if there is none.
+func (f *Forecast) First(from grid.Tick) grid.Tick {
+	if f.peak == 0 {
+		return Never
+	}
+	from = max(from, f.origin)
+	_, over := f.within(from)
+	begun := from - over // of the period
+	for at := f.step(over); ; at++ {
+		if at == len(f.steps) {
+			if f.period == 0 {
+				return Never
+			}
+			at, begun = 0, begun+f.period
+		}
+		if f.steps[at].H > 0 {
+			return max(from, begun+f.steps[at].From)
+		}
+	}
+}
+
 // Steps are the intervals, since the origin.
 func (f *Forecast) Steps() []Step { return f.steps }
 

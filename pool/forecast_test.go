@@ -71,6 +71,25 @@ func TestForecastAgainstTicks(t *testing.T) {
 	})
 }
 
+// The first performance is that which is found tick by tick.
+func TestFirstPerformance(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawForecast(t)
+		from := grid.Tick(rapid.IntRange(0, 400).Draw(t, "from"))
+		want := Never
+		for at := from; at < from+1000; at++ {
+			if slowly(&f, at) > 0 {
+				want = at
+				break
+			}
+		}
+		if got := f.First(from); got != want {
+			t.Fatalf("from %d: %d, twin %d: %+v", from, got, want, f)
+		}
+	})
+}
+
 // Where there is performance in each period all work ends, also where sums round.
 func TestAllWorkEnds(t *testing.T) {
 	t.Parallel()

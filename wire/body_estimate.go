@@ -204,6 +204,7 @@ type estimateBody struct {
 	Price  float64     `msgpack:"c,omitempty"` // so did Price
 	Run    int64       `msgpack:"u,omitempty"` // and Run
 	Alone  int64       `msgpack:"a,omitempty"` // and Alone
+	Doubt  string      `msgpack:"d,omitempty"` // and Doubt
 }
 
 type spreadBody struct {
@@ -221,7 +222,7 @@ func fromEstimate(e grid.Estimate) estimateBody {
 	if r := e.Refusal; r != nil {
 		b.Refusal = fromRefusal(r)
 	} else {
-		b.Alone = int64(e.Alone) // a reply of the most and largest refusals has no room for it
+		b.Alone, b.Doubt = int64(e.Alone), plain(e.Doubt, MaxRefusal) // a reply of the most and largest refusals has no room for them
 	}
 	if s := e.Spread; s.Of > 0 {
 		b.Spread = &spreadBody{int64(s.Early), int64(s.Late), int64(s.Of)}
@@ -230,7 +231,7 @@ func fromEstimate(e grid.Estimate) estimateBody {
 }
 
 func (b estimateBody) estimate(c *check) grid.Estimate {
-	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe), Price: c.price("price", b.Price), Run: c.wait("run", b.Run), Alone: c.wait("alone", b.Alone)}
+	e := grid.Estimate{Wait: c.wait("wait", b.Wait), Safe: c.wait("safe wait", b.Safe), Price: c.price("price", b.Price), Run: c.wait("run", b.Run), Alone: c.wait("alone", b.Alone), Doubt: c.word("doubt", b.Doubt, MaxRefusal)}
 	if r := b.Refusal; r != nil {
 		refusal := nested(c, "refusal", r.refusal)
 		e.Refusal = &refusal

@@ -130,6 +130,7 @@ type candidateBody struct {
 	Price       float64      `msgpack:"x,omitempty"`
 	Chosen      bool         `msgpack:"c,omitempty"`
 	Refusal     *refusalBody `msgpack:"n,omitempty"`
+	Doubt       string       `msgpack:"o,omitempty"`
 }
 
 func fromCandidate(k grid.Candidate) candidateBody {
@@ -137,6 +138,7 @@ func fromCandidate(k grid.Candidate) candidateBody {
 		Site: plain(string(k.Site), MaxPeer), Peer: string(k.Peer), Size: k.Size, Bandwidth: min(k.Bandwidth, math.MaxFloat64), Measured: k.Measured,
 		Delivery: int64(k.Delivery), Wait: int64(k.Wait), Safe: int64(k.Safe), Run: int64(k.Run), Total: int64(k.Total),
 		Unpreferred: int64(k.Unpreferred), Crowded: int64(k.Crowded), Price: k.Price, Chosen: k.Chosen,
+		Doubt: plain(k.Doubt, MaxRefusal),
 	}
 	if k.Refusal != nil {
 		b.Refusal = fromRefusal(k.Refusal)
@@ -150,6 +152,7 @@ func (b candidateBody) candidate(c *check) grid.Candidate {
 		Size: c.between("size", b.Size, 0, math.MaxInt64), Bandwidth: b.Bandwidth, Measured: b.Measured,
 		Delivery: c.span("delivery", b.Delivery), Wait: c.span("wait", b.Wait), Safe: c.span("safe wait", b.Safe), Run: c.span("run", b.Run),
 		Total: c.span("total", b.Total), Unpreferred: c.span("unpreferred", b.Unpreferred), Crowded: c.span("crowded", b.Crowded), Price: c.price("price", b.Price), Chosen: b.Chosen,
+		Doubt: c.word("doubt", b.Doubt, MaxRefusal),
 	}
 	if !(b.Bandwidth >= 0 && b.Bandwidth <= math.MaxFloat64) { // NaN fails both
 		c.fail("bandwidth", "%v is no bandwidth", b.Bandwidth)

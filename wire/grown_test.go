@@ -72,6 +72,9 @@ func grown() map[string]Message {
 			m.Answers = slices.Clone(m.Answers)
 			m.Answers[1].Estimate.Refusal = &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: "64", Available: "16", TooWide: true}
 			later["estimatereply-wide"] = m
+			m.Answers = slices.Clone(m.Answers)
+			m.Answers[0].Estimate.Doubt = "0 of its 3 computers take jobs now"
+			later["estimatereply-doubt"] = m
 		case Offer:
 			offer = m
 			m.Certificates, m.Hops = certificates[:1], 3

@@ -262,7 +262,7 @@ func (d draw) estimate() grid.Estimate {
 	if d.yes() {
 		e.Refusal = &grid.Refusal{Kind: grid.RefusalKind(d.n(0, 2)), Reason: d.word(), Asked: d.word(), Available: d.word(), Again: d.wait(), TooWide: d.yes()}
 	} else {
-		e.Alone = d.wait()
+		e.Alone, e.Doubt = d.wait(), d.word()
 	}
 	return e
 }

@@ -42,7 +42,7 @@ func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidat
 	}
 	a := r.replies[p]
 	e := &a.answers[i]
-	row.Wait, row.Safe, row.Price = e.Wait, e.Safe, e.Price
+	row.Wait, row.Safe, row.Price, row.Doubt = e.Wait, e.Safe, e.Price, e.Doubt
 	least := runTime(j.rec.Job.Walltime, site.Speed)
 	if row.Run = least; e.Run > 0 { // which is of its place behind others: where owners come and go it may be shorter in another
 		row.Run, least = e.Run, e.Alone

@@ -25,7 +25,7 @@ func (c *estimator) showEstimates(s plan.Snapshot, o *forecast) {
 		case planned && j.rec.Role == grid.Prepared:
 			j.rec.EstimateNow = start
 		case j.rec.Role == grid.Owning && j.rec.State == grid.Assigned && planned:
-			c.showEstimate(j, start, "")
+			c.showEstimate(j, start, clip(stay.Doubt))
 		case j.rec.Role == grid.Owning && j.rec.State == grid.Assigned && j.rec.Local != "":
 			c.showEstimate(j, 0, unplanned(&s, w))
 		}

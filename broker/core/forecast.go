@@ -237,6 +237,7 @@ func (b *batch) foresee(q plan.Question) grid.Estimate {
 	}
 	e := grid.Estimate{Wait: bounded(stay.Start - q.NotBefore), Run: max(1, bounded(stay.End-stay.Start))}
 	e.Safe = bounded(e.Wait + bounded(stay.Latest-stay.End))
+	e.Doubt = clip(stay.Doubt)
 	if stay.Alone != 0 {
 		e.Alone = max(1, bounded(stay.Alone-q.NotBefore))
 	}

@@ -25,7 +25,7 @@ type turns struct {
 }
 
 func (t *turns) next(limit grid.Tick) plan.Stay {
-	s := plan.Stay{Start: t.free, End: t.free + 2*limit, Latest: t.free + 3*limit}
+	s := plan.Stay{Start: t.free, End: t.free + 2*limit, Latest: t.free + 3*limit, Doubt: "none is awake"}
 	t.free = s.End
 	return s
 }
@@ -73,6 +73,9 @@ func TestAnswersByTheForecastOfTheSite(t *testing.T) {
 	}
 	for _, later := range []grid.Tick{0, 100 * grid.Second} {
 		a := ask(2000, 2000+later)
+		if e := a[0].Estimate; e.Doubt != "none is awake" {
+			t.Errorf("it is not sure since %q", e.Doubt)
+		}
 		if e := a[0].Estimate; e.Alone != 20*grid.Second {
 			t.Errorf("alone it would take %v", e.Alone.Duration())
 		}

@@ -56,7 +56,7 @@ func printBatch(w io.Writer, b api.Batch) error {
 	row := func(cells ...any) { fmt.Fprintln(t, strings.Join(texts(cells), "\t")) }
 	row("\nNODE", "CORES", "USED", "MEMORY", "RESOURCES", "PROPERTIES", "NOTE")
 	for _, n := range b.Nodes {
-		row(n.Name, n.Cores, n.Used, memory(n.Memory), amounts(n.Resources), strings.Join(n.Properties, ","), word(n.Down, "down"))
+		row(n.Name, n.Cores, n.Used, memory(n.Memory), amounts(n.Resources), strings.Join(n.Properties, ","), strings.TrimSpace(word(n.Down, "down")+" "+n.Why))
 	}
 	row("\nQUEUE", "LIMIT", "NODES", "NOTE")
 	for _, q := range b.Queues {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -77,7 +79,7 @@ func poolList(file *string) *cobra.Command {
 expect beside a computer that is the reference and has no owner: H is the part of the
 reference that it would have in the present hour, DAY and WEEK are means of the next
 day and week, SEEN is how long the pool watched the computer in the last four weeks.
-Whether it takes jobs now, "gbroker batch snapshot" tells.`,
+NOW is whether it takes jobs now, or why not; "?" where the daemon does not run.`,
 		Example: `  gbroker pool list --config FILE`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -89,20 +91,41 @@ Whether it takes jobs now, "gbroker batch snapshot" tells.`,
 			if err != nil {
 				return err
 			}
+			now := presence(cmd.Context(), *file)
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tCORES\tMEMORY\tSPEED\tH\tDAY\tWEEK\tSEEN\tARCHITECTURE\tSYSTEM\tUSERS")
+			fmt.Fprintln(w, "NAME\tNOW\tCORES\tMEMORY\tSPEED\tH\tDAY\tWEEK\tSEEN\tARCHITECTURE\tSYSTEM\tUSERS")
 			for _, l := range list {
 				users := strings.Join(l.Users, ",")
 				if users == "" {
 					users = "all"
 				}
-				now := grid.InstantOf(time.Now())
-				fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f h\t%s\t%s\t%s\n", l.Name, l.Cores, grid.FormatSize(l.Memory), l.Speed,
-					l.Forecast.At(now), mean(&l, now, grid.Day), mean(&l, now, 7*grid.Day), l.Seen.Seconds()/3600, l.Architecture, l.System, users)
+				at := grid.InstantOf(time.Now())
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f h\t%s\t%s\t%s\n", l.Name, cmp.Or(now[l.Name], "?"), l.Cores, grid.FormatSize(l.Memory), l.Speed,
+					l.Forecast.At(at), mean(&l, at, grid.Day), mean(&l, at, 7*grid.Day), l.Seen.Seconds()/3600, l.Architecture, l.System, users)
 			}
 			return w.Flush()
 		},
 	}
+}
+
+// presence is whether computers take jobs now, as the daemon says; nothing where it does not run.
+func presence(ctx context.Context, file string) map[string]string {
+	cfg, err := daemon.Load(file)
+	if err != nil {
+		return nil
+	}
+	b, err := look(ctx, cfg)
+	if err != nil {
+		return nil
+	}
+	now := map[string]string{}
+	for _, n := range b.Nodes {
+		now[n.Name] = "free"
+		if n.Down {
+			now[n.Name] = cmp.Or(n.Why, "down")
+		}
+	}
+	return now
 }
 
 // mean is H on average from now on.

@@ -111,6 +111,9 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 		if c.Price > 0 {
 			why = strings.TrimPrefix(why+fmt.Sprintf(", %g for a core and hour", c.Price), ", ")
 		}
+		if c.Doubt != "" {
+			why = strings.TrimPrefix(why+", not sure: "+printable(c.Doubt), ", ")
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes), bandwidth,
 			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS), why)
 	}

@@ -119,6 +119,11 @@ func printProspects(w io.Writer, p api.Prospects) error {
 	if err := flush(t); err != nil {
 		return err
 	}
+	for _, s := range p.Sites {
+		if s.Doubt != "" {
+			fmt.Fprintf(w, "%s is not sure: %s\n", printable(string(s.Site)), printable(s.Doubt))
+		}
+	}
 	for _, s := range refused {
 		fmt.Fprintf(w, "%s cannot run it%s: %s\n", printable(string(s.Site)), passing(s.Refusal), refusal(s.Refusal))
 	}

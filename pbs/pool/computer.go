@@ -28,6 +28,7 @@ type computer struct {
 	session    string
 	seen       time.Time // its last word, or when the pool was opened
 	status     line.Status
+	since      time.Time // when its availability changed last
 	jobs       map[string]*entry
 	tallies    tallies        // of what was seen of it
 	forecast   desks.Forecast // of one of its cores
@@ -58,6 +59,38 @@ func (s *System) ready(c *computer) bool {
 	return c.registered && c.session != "" && c.status.Availability == line.Free && time.Since(c.seen) < s.absent()
 }
 
+// away is why a computer takes no jobs now; "" of one that does.
+func (s *System) away(c *computer) string {
+	switch {
+	case s.ready(c):
+		return ""
+	case c.session == "" || time.Since(c.seen) >= s.absent():
+		return "not heard"
+	case c.status.Availability == line.Active:
+		return "in use by its owner"
+	case c.status.Availability == line.Barred:
+		return "closed by its owner's rules"
+	}
+	return "paused by its owner"
+}
+
+// back is when a computer is presumed to take jobs again. Of owners at work, and of their rules, its forecast knows; a pause and a silence are
+// presumed to last as long again as they have, and no shorter than until a next report.
+func (s *System) back(c *computer, now grid.Tick) grid.Tick {
+	var lasts time.Duration
+	switch {
+	case s.ready(c):
+		return now
+	case c.session == "" || time.Since(c.seen) >= s.absent():
+		lasts = time.Since(c.seen)
+	case c.status.Availability == line.Paused:
+		lasts = time.Since(c.since)
+	default:
+		return now + 1
+	}
+	return now + grid.Span(max(lasts, s.config.Interval))
+}
+
 // absent is after how long without a word a computer gets no more jobs.
 func (s *System) absent() time.Duration { return 3*s.config.Interval + 2*time.Second }
 
@@ -74,7 +107,7 @@ func (s *System) sorted() (list []*computer) {
 func (s *System) node(c *computer) plan.Node {
 	return plan.Node{
 		Name: grid.NodeName(c.name), Cores: c.facts.Cores, Memory: c.facts.Memory, Resources: c.facts.Named(), Speed: c.facts.Speed,
-		Architecture: c.facts.Architecture, System: c.facts.System, Properties: c.facts.Properties, Down: !s.ready(c),
+		Architecture: c.facts.Architecture, System: c.facts.System, Properties: c.facts.Properties, Down: !s.ready(c), Why: s.away(c),
 	}
 }
 

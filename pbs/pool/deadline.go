@@ -104,10 +104,9 @@ func (s *System) desks(now grid.Tick, computers []*computer, empty bool) []desks
 		d.Lanes = make([]grid.Tick, d.Cores)
 		if !empty {
 			s.occupy(&d, c, o, now)
-			if !s.ready(c) {
-				for k := range d.Lanes {
-					d.Lanes[k] = max(d.Lanes[k], now+1)
-				}
+			back := s.back(c, now)
+			for k := range d.Lanes {
+				d.Lanes[k] = max(d.Lanes[k], back)
 			}
 		}
 		slices.Sort(d.Lanes)

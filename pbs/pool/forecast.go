@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -14,6 +15,7 @@ type forecast struct {
 	at        grid.Tick
 	rule      desks.Rule
 	offers    offers
+	away      []string // why each computer takes no jobs now; "" of one that does
 	computers []desks.Computer
 	errors    []float64 // of what was foreseen before, as desks.Sure takes them
 	planned   *desks.Planned
@@ -30,6 +32,9 @@ type look struct {
 func (s *System) look(computers []*computer, at grid.Tick) look {
 	l := look{forecast: &forecast{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]int{}, errors: s.errors}}
 	l.computers = s.desks(at, computers, false)
+	for _, c := range computers {
+		l.away = append(l.away, s.away(c))
+	}
 	for _, e := range s.queue {
 		if !e.killed && !e.Held {
 			l.jobs[e.id.Job] = len(l.waiting)
@@ -125,7 +130,26 @@ func (f *foresight) alone(j *desks.Job) grid.Tick {
 }
 
 func (f *foresight) stay(p desks.Place) plan.Stay {
-	return plan.Stay{Start: p.Start, End: p.End, Latest: desks.Sure(p, 0, f.errors).Latest}
+	stay := plan.Stay{Start: p.Start, End: p.End, Latest: desks.Sure(p, 0, f.errors).Latest}
+	if p.End > p.Start { // a place begins when its computer comes free, and the program when its owner lets it
+		stay.Start = min(f.computers[p.Computer].Forecast.First(p.Start), p.End-1)
+		stay.Doubt = f.doubt(p.Computer)
+	}
+	return stay
+}
+
+// doubt is why it is not sure when a job begins on a computer.
+func (o *forecast) doubt(at int) string {
+	if o.away[at] == "" {
+		return ""
+	}
+	free := 0
+	for _, why := range o.away {
+		if why == "" {
+			free++
+		}
+	}
+	return fmt.Sprintf("the computer that is foreseen for it is %s now; %d of the pool's %d take jobs", o.away[at], free, len(o.away))
 }
 
 // keptErrors is of how many ended jobs the pool remembers how they ended beside what was foreseen.

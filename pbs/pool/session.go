@@ -48,7 +48,7 @@ func (s *System) connect(name string, hello line.Connect) (line.Orders, error) {
 		return line.Orders{}, fmt.Errorf("%w: this computer is not registered", errUnknown)
 	}
 	c.session, c.seen = hello.Session, time.Now()
-	c.status = line.Status{Availability: line.Paused}
+	c.status, c.since = line.Status{Availability: line.Paused}, c.seen
 	var lost []*entry
 	for _, e := range c.jobs {
 		holds := slices.ContainsFunc(hello.Jobs, func(r line.Report) bool { return r.Tag == e.tag && (e.stint == "" || r.Stint == e.stint) })
@@ -111,6 +111,7 @@ func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
 		return nil, err
 	}
 	if c.status.Availability != r.Availability {
+		c.since = c.seen
 		s.kick()
 	}
 	for _, e := range c.jobs {

@@ -96,7 +96,7 @@ func TestDeadlineAtAPool(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
 	s := desktops(t, dir)
-	newDesk(t, s, dir, "desk1", "--speed", "1")
+	d := newDesk(t, s, dir, "desk1", "--speed", "1")
 	list := func(what ...string) string {
 		return printed(t, programs.Gbroker, append([]string{"pool", what[0], "--config", s.Config()}, what[1:]...)...)
 	}
@@ -115,4 +115,21 @@ func TestDeadlineAtAPool(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^\S*\s*desks\s.*\s(2h|7200|2:00:00)`).MatchString(text) {
 		t.Errorf("the run that was foreseen is not told:\n%s", text)
 	}
+	sleeps(t, s, d, dir, list)
+}
+
+// sleeps has the owner of the only computer say pause: who asks then hears that nothing is sure, and why.
+func sleeps(t *testing.T, s *cluster.Site, d *desk, dir string, list func(...string) string) {
+	t.Helper()
+	const why = "paused by its owner"
+	must(t, os.WriteFile(d.owner(), []byte("paused"), 0o600))
+	eventually(t, 30*time.Second, "the pool shows the pause", func() bool { return strings.Contains(list("list"), why) })
+	job := work{script: "true", walltime: 60}
+	if out := client(t, s, "where", job.write(t, dir, "asks")); !strings.Contains(out, "desks is not sure: ") || !strings.Contains(out, why) {
+		t.Errorf("where says no word of it:\n%s", out)
+	}
+	id := job.submit(t, s, dir, "sleeps")
+	eventually(t, 30*time.Second, "the job says why it waits", func() bool { return strings.Contains(client(t, s, "status", id), why) })
+	must(t, os.Remove(d.owner()))
+	exits(t, s, id, 0)
 }
