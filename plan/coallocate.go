@@ -75,6 +75,7 @@ type Allocated struct {
 
 	Best     *Alone   // the single site that would end the job first; nil is none
 	Why      string   // there are no parts
+	Unseen   bool     // there are none, and not all sets of sites were looked at: another cycle may find some
 	Lack     *Lack    // where slots were lacking
 	Rejected []string // offers that make no sense, one line for each site: they were left out
 }
@@ -136,8 +137,8 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 // NoneMeet is why a job gets no sites where those that have room for it do not all reach each other.
 const NoneMeet = "no sites whose nodes reach each other have room for it together, as their administrators declare it (batch.reach)"
 
-// SomeMeet is why a job gets no sites where those that reach each other are too many to look at all of them.
-const SomeMeet = "of the sites that have room for it, too many reach each other (batch.reach) to look at all sets of them at once: those that were looked at have no room for it together, and the next cycle looks at others"
+// someMeet is why a job gets no sites where those that reach each other are too many to look at all of them.
+const someMeet = "of the sites that have room for it, too many reach each other (batch.reach) to look at all sets of them at once: those that were looked at have no room for it together, and the next cycle looks at others"
 
 // allocate chooses the sites of one job from what is left.
 func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out Allocated) {
@@ -155,7 +156,7 @@ func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out 
 		out.End = 0
 	case !b.found && w.Meet != nil && o.search(&wanted).found:
 		if out.End, out.Why = 0, NoneMeet; !all {
-			out.Why = SomeMeet
+			out.Why, out.Unseen = someMeet, true
 		}
 	case !b.found:
 		out.End, out.Lack = 0, o.lack(&wanted)

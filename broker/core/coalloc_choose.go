@@ -272,7 +272,7 @@ func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan
 	case len(got.Parts) == 0 && got.Best != nil:
 		s.become(a, grid.OneSite, fmt.Sprintf("site %s alone ends it as soon: %s", got.Best.Site, got.Why))
 		s.wholes.alone(a.rec.Of, a.rec.Reason)
-	case len(got.Parts) == 0 && got.Why != plan.SomeMeet && a.fitsNowhere(r, &choice):
+	case len(got.Parts) == 0 && !got.Unseen && a.fitsNowhere(r, &choice):
 		s.endWhole(a, ending{state: grid.Failed, why: "no single site can run it any more, nor several together: " + got.Why})
 	case len(got.Parts) == 0:
 		s.vain(a, "no sites have it together: "+got.Why)
