@@ -195,6 +195,10 @@ func TestSourcesThatFail(t *testing.T) {
 	if err := s.Bring(ctx, "", job); err == nil || !strings.Contains(err.Error(), "together") {
 		t.Errorf("more than the limit together: %v", err)
 	}
+	just := placed(t, t.TempDir(), func(c *Config) { c.MaxBytes = 1200 })
+	if err := just.Bring(ctx, "", job); err != nil {
+		t.Errorf("as much as the limit together: %v", err)
+	}
 	full := placed(t, t.TempDir(), func(c *Config) { c.Free = func() (int64, error) { return 0, nil } })
 	if err := full.Bring(ctx, "", job); !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("a full disk: %v", err)

@@ -173,11 +173,23 @@ func TestFetchRefusals(t *testing.T) {
 	if !errors.Is(err, grid.ErrUnavailable) {
 		t.Errorf("an upload to a full disk: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := n.site("c", nil).Fetch(ctx, "nowhere", job, Inputs, m, grid.User{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no way to nowhere") {
+	c := n.site("c", func(c *Config) { c.Dialer = tried{c.Dialer, cancel} })
+	if err := c.Fetch(ctx, "nowhere", job, Inputs, m, grid.User{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "no way to nowhere") {
 		t.Errorf("no way: %v", err)
 	}
+}
+
+// tried says when a stream was asked for.
+type tried struct {
+	Dialer
+	then func()
+}
+
+func (d tried) Open(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error) {
+	defer d.then()
+	return d.Dialer.Open(ctx, to, protocol)
 }
 
 func TestDiscardEndsAFetch(t *testing.T) {

@@ -81,6 +81,13 @@ func TestParts(t *testing.T) {
 			t.Errorf("of %d bytes it reads %d, %v", size, len(got), err)
 		}
 	}
+	growing := func(offset int64) (liveFile, error) {
+		return liveFile{heldPart{offset, data[offset:min(offset+7, 100)]}, io.NopCloser(nil), 100, 0o600}, nil
+	}
+	first, _ := growing(0)
+	if got, err := io.ReadAll(&parts{at: first, next: growing, size: 10}); err != nil || !bytes.Equal(got, data[:10]) {
+		t.Errorf("of 10 bytes that became 100 it reads %d, %v", len(got), err)
+	}
 	var b bytes.Buffer
 	w := &atMost{&b, 5}
 	if _, err := w.Write([]byte("four")); err != nil {

@@ -73,6 +73,32 @@ func TestReceiveUpToTheLimit(t *testing.T) {
 	}
 }
 
+// The limit counts what the process before has received, from the first upload on; what was discarded counts for nothing.
+func TestReceiveUpToTheLimitAgain(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	s := n.site("a", func(c *Config) { c.MaxBytes = 4 })
+	if _, err := s.Receive(t.Context(), job, "x", 3, 0o600, 0, strings.NewReader("123")); err != nil {
+		t.Fatal(err)
+	}
+	again := n.open("a", s.cfg)
+	if _, err := again.Receive(t.Context(), job, "y", 2, 0o600, 0, strings.NewReader("12")); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("five bytes of four, after a restart: %v", err)
+	}
+	if _, err := again.Receive(t.Context(), job, "y", 1, 0o600, 0, strings.NewReader("1")); err != nil {
+		t.Error(err)
+	}
+	if err := again.Discard(job, Inputs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Receive(t.Context(), job, "z", 4, 0o600, 0, strings.NewReader("1234")); err != nil {
+		t.Error(err)
+	}
+	if m, err := again.Received(job); err != nil || len(m) != 1 || m[0].Path != "z" {
+		t.Errorf("after its inputs were discarded it has %v, %v", m, err)
+	}
+}
+
 func TestReceivedSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)

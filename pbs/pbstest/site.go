@@ -88,23 +88,6 @@ func newSite(t testing.TB, k Kind, nodes ...plan.Node) *site {
 	return s
 }
 
-// folder is a temporary folder that other accounts may enter.
-func folder(t testing.TB) string {
-	dir, err := os.MkdirTemp("", "pbstest")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 func (s *site) note(grid.AttemptID) {
 	s.mu.Lock()
 	close(s.changed)
