@@ -2,9 +2,11 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"gbroker/flow"
+	"gbroker/grid"
 )
 
 // Place is a site where tasks can run, as it is seen from the home of the workflow.
@@ -216,6 +218,9 @@ func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Plann
 	if err := w.checkResources(); err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
+	if err := w.unfit(places, progress); err != nil {
+		return nil, err
+	}
 	g, p := w.Graph(places, progress)
 	rule := flow.Search
 	if len(w.Tasks) > maxSearched {
@@ -239,6 +244,45 @@ func (w *Workflow) Plan(places []Place, progress []Progress, effort int) (*Plann
 		out.Tasks = append(out.Tasks, t)
 	}
 	return out, nil
+}
+
+// unfit says of the first task that is still to run and for which no place is large enough what it lacks.
+func (w *Workflow) unfit(places []Place, progress []Progress) error {
+	for i := range w.Tasks {
+		if i < len(progress) && (progress[i].Done || progress[i].Runs) {
+			continue
+		}
+		lacks := ""
+		for _, way := range w.Tasks[i].Ways() {
+			if lacks = way.lacks(places); lacks == "" {
+				break
+			}
+		}
+		if lacks != "" {
+			return w.Mistake(TaskPath(i, ""), "task %s fits no site: %s", w.Tasks[i].Name, lacks)
+		}
+	}
+	return nil
+}
+
+// lacks is what no single place has for a configuration; "" if one has it all.
+func (c *Configuration) lacks(places []Place) string {
+	why, most := "", 0
+	for i := range places {
+		p := &places[i]
+		short := slices.IndexFunc(c.Resources, func(r grid.Resource) bool { return r.Amount > int64(p.has(r.Name).Most) })
+		switch most = max(most, p.Cores); {
+		case c.Cores <= p.Cores && short < 0:
+			return ""
+		case short >= 0 && c.Cores <= p.Cores:
+			r := c.Resources[short]
+			why = fmt.Sprintf("it asks for %d of %s, and the sites with %d cores have no such amount of it", r.Amount, r.Name, max(c.Cores, 1))
+		}
+	}
+	if why == "" {
+		why = fmt.Sprintf("it asks for %d cores, and the largest has %d", c.Cores, most)
+	}
+	return why
 }
 
 // bounds are those of any run in which each task takes what it says, or the least that such tasks took. What is only guessed is left out: the time of a

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"gbroker/internal/form"
 )
 
 // instance is what is read of a file of WfCommons; the rest of it describes where it once ran. Version 1.4 has tasks with all of
@@ -69,16 +71,7 @@ type measured struct {
 func readWfCommons(file string, text []byte) (*Workflow, where, error) {
 	var i instance
 	if err := json.Unmarshal(text, &i); err != nil {
-		line, column := 0, 0
-		var syntax *json.SyntaxError
-		var kind *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &syntax):
-			line, column = lineOf(text, syntax.Offset)
-		case errors.As(err, &kind):
-			line, column = lineOf(text, kind.Offset)
-		}
-		return nil, nil, &Mistake{file, line, column, err.Error()}
+		return nil, nil, noJSON(file, text, err)
 	}
 	w := &Workflow{Name: i.Name}
 	switch i.SchemaVersion {
@@ -89,11 +82,12 @@ func readWfCommons(file string, text []byte) (*Workflow, where, error) {
 	case "1.5":
 		w.Tasks = i.tasks15()
 	default:
-		return nil, nil, &Mistake{File: file, Text: fmt.Sprintf("its schemaVersion is %.20q: 1.4 and 1.5 are read", i.SchemaVersion)}
+		return nil, nil, &form.Mistake{File: file, Line: 1, Column: 1, Text: fmt.Sprintf("this is read as JSON of WfCommons, and its schemaVersion is %.20q: 1.4 and 1.5 are read", i.SchemaVersion)}
 	}
 	w.parents()
-	return w, func(k int, _ string) (int, int) {
-		if k < 0 || k >= len(w.Tasks) {
+	return w, func(path string) (int, int) {
+		var k int
+		if _, err := fmt.Sscanf(path, "tasks.%d", &k); err != nil || k < 0 || k >= len(w.Tasks) {
 			return 0, 0
 		}
 		name, _ := json.Marshal(w.Tasks[k].Name)
@@ -102,6 +96,21 @@ func readWfCommons(file string, text []byte) (*Workflow, where, error) {
 		}
 		return 0, 0
 	}, nil
+}
+
+// noJSON says where a text is no JSON, or another value than this form has.
+func noJSON(file string, text []byte, err error) error {
+	m := &form.Mistake{File: file, Text: "this is no JSON: " + err.Error()}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		m.Line, m.Column = lineOf(text, syntax.Offset)
+	case errors.As(err, &kind):
+		m.Line, m.Column = lineOf(text, kind.Offset)
+		m.Text = fmt.Sprintf("%s is a %s, which WfCommons has not there", kind.Field, kind.Value)
+	}
+	return m
 }
 
 // parents lets go of those orders that data bring too, and of parents by name where tasks are called by identifiers.

@@ -42,6 +42,8 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
+	"gbroker/internal/near"
 )
 
 // Bounds of a workflow.
@@ -49,6 +51,8 @@ const (
 	MaxFile  = 64 << 20
 	MaxTasks = 100_000
 	MaxFiles = 100_000 // of one task
+	// MaxRetries is how often a task may be tried again.
+	MaxRetries = 100
 )
 
 // Workflow is what a file says.
@@ -57,6 +61,9 @@ type Workflow struct {
 	Retries int
 	Tasks   []Task
 	Every   *Periodic // nil runs once
+
+	file string
+	at   where // nil: it was read from no file
 }
 
 // Task is one of a workflow.
@@ -85,27 +92,10 @@ type Data struct {
 	Size int64 // bytes, about; 0 is not known
 }
 
-// Mistake is one thing that is wrong in a file. It is an error of the kind grid.ErrInvalid.
-type Mistake struct {
-	File         string
-	Line, Column int // from 1; 0 where it is in no line
-	Text         string
-}
-
-func (m *Mistake) Error() string {
-	if m.Line == 0 {
-		return m.File + ": " + m.Text
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
-}
-
-// Is makes errors.Is(m, grid.ErrInvalid) hold.
-func (m *Mistake) Is(target error) bool { return target == grid.ErrInvalid }
-
 // Read reads a workflow of either form.
 func Read(file string, text []byte) (*Workflow, error) {
 	if len(text) > MaxFile {
-		return nil, &Mistake{File: file, Text: fmt.Sprintf("it has %d bytes: at most %d", len(text), MaxFile)}
+		return nil, &form.Mistake{File: file, Text: fmt.Sprintf("it has %d bytes: at most %d", len(text), MaxFile)}
 	}
 	read := readYAML
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
@@ -115,52 +105,110 @@ func Read(file string, text []byte) (*Workflow, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.check(file, at)
+	w.file, w.at = file, at
+	return w, w.check()
 }
 
-// where finds the line and column of a part of a task; of the task itself with "".
-type where func(task int, part string) (line, column int)
+// where finds the line and column of a part of a file by its path, as tasks.3.name; of what holds it where that is not there.
+type where func(path string) (line, column int)
+
+// TaskPath is the path of a part of a task in the file; of the task itself with "".
+func TaskPath(task int, part string) string {
+	return strings.TrimSuffix(fmt.Sprintf("tasks.%d.%s", task, part), ".")
+}
+
+// Mistake is one at a path of the file that the workflow was read from.
+func (w *Workflow) Mistake(path, format string, args ...any) error {
+	m := &form.Mistake{File: w.file, Text: fmt.Sprintf(format, args...)}
+	if w.at != nil {
+		m.Line, m.Column = w.at(path)
+	}
+	return m
+}
 
 // check finds the first thing that makes no sense.
-func (w *Workflow) check(file string, at where) error {
-	wrong := func(task int, part, format string, args ...any) error {
-		line, column := at(task, part)
-		return &Mistake{file, line, column, fmt.Sprintf(format, args...)}
-	}
+func (w *Workflow) check() error {
 	if len(w.Tasks) == 0 || len(w.Tasks) > MaxTasks {
-		return &Mistake{File: file, Text: fmt.Sprintf("it has %d tasks: 1 to %d", len(w.Tasks), MaxTasks)}
+		return w.Mistake("tasks", "it has %d tasks: write 1 to %d", len(w.Tasks), MaxTasks)
 	}
-	number := map[string]int{}
-	for i := range w.Tasks {
-		t := &w.Tasks[i]
-		if _, twice := number[t.Name]; twice || t.Name == "" || len(t.Name) > grid.MaxText || strings.ContainsAny(t.Name, "\n\x00") {
-			return wrong(i, "name", "the name %.80q is empty, too long or that of another task", t.Name)
-		}
-		number[t.Name] = i
+	number, err := w.numbers()
+	if err != nil {
+		return err
 	}
 	for i := range w.Tasks {
-		t := &w.Tasks[i]
-		for _, name := range t.After {
-			if _, known := number[name]; !known || name == t.Name {
-				return wrong(i, "after", "task %s comes after %q, which is no other task", t.Name, name)
-			}
-		}
-		for _, d := range slices.Concat(t.Inputs, t.Outputs) {
-			if d.Name == "" || d.Size < 0 || len(d.Name) > grid.MaxPath {
-				return wrong(i, "inputs", "task %s has a file %.80q of %d bytes: a name, and no negative size", t.Name, d.Name, d.Size)
-			}
-		}
-		if err := t.checkWays(); err != nil {
-			return wrong(i, "configurations", "%v", err)
+		if err := w.checkTask(i, number); err != nil {
+			return err
 		}
 	}
 	if err := w.checkResources(); err != nil {
-		return &Mistake{File: file, Text: err.Error()}
+		return w.Mistake("tasks", "%v", err)
 	}
-	if cycle := w.cycle(); cycle >= 0 {
-		return wrong(cycle, "", "task %s needs itself, by way of others", w.Tasks[cycle].Name)
+	if cycle := w.cycle(); len(cycle) > 0 {
+		names := make([]string, len(cycle))
+		for k, i := range cycle {
+			names[k] = w.Tasks[i].Name
+		}
+		return w.Mistake(TaskPath(cycle[0], ""), "task %s needs itself: %s, each needs the one before", names[0], strings.Join(append(names, names[0]), ", "))
 	}
 	return nil
+}
+
+// numbers are the tasks by their names, which differ.
+func (w *Workflow) numbers() (map[string]int, error) {
+	number := map[string]int{}
+	for i := range w.Tasks {
+		name := w.Tasks[i].Name
+		at := TaskPath(i, "name")
+		switch first, twice := number[name]; {
+		case name == "":
+			return nil, w.Mistake(at, "the task has no name: write name: NAME")
+		case len(name) > grid.MaxText || strings.ContainsAny(name, "\n\x00"):
+			return nil, w.Mistake(at, "the name %.80q has several lines, or more than %d bytes", name, grid.MaxText)
+		case twice:
+			return nil, w.Mistake(at, "the name %.80q is that of task %d already: names differ", name, first+1)
+		}
+		number[name] = i
+	}
+	return number, nil
+}
+
+func (w *Workflow) checkTask(i int, number map[string]int) error {
+	t := &w.Tasks[i]
+	for k, name := range t.After {
+		at := TaskPath(i, fmt.Sprintf("after.%d", k))
+		if name == t.Name {
+			return w.Mistake(at, "task %s comes after itself", t.Name)
+		}
+		if _, known := number[name]; !known {
+			return w.Mistake(at, "task %s comes after %q, which is no other task%s", t.Name, name, w.meant(name))
+		}
+	}
+	for part, list := range map[string][]Data{"inputs": t.Inputs, "outputs": t.Outputs} {
+		for k, d := range list {
+			if d.Name == "" || d.Size < 0 || len(d.Name) > grid.MaxPath {
+				return w.Mistake(TaskPath(i, fmt.Sprintf("%s.%d", part, k)), "task %s has a file %.80q of %d bytes: a name, and no negative size", t.Name, d.Name, d.Size)
+			}
+		}
+	}
+	if err := t.checkWays(); err != nil {
+		return w.Mistake(TaskPath(i, "configurations"), "%v", err)
+	}
+	return nil
+}
+
+// meant is a hint at the task that somebody meant who wrote another name.
+func (w *Workflow) meant(name string) string {
+	if len(w.Tasks) > 1000 {
+		return ""
+	}
+	var names []string
+	for i := range w.Tasks {
+		names = append(names, w.Tasks[i].Name)
+	}
+	if word := near.Word(name, names...); word != "" {
+		return fmt.Sprintf(": did you mean %q?", word)
+	}
+	return ""
 }
 
 // Edge is that a task needs another, with the amount of data.
@@ -197,8 +245,8 @@ func (w *Workflow) Edges() (list []Edge) {
 	return list
 }
 
-// cycle is a task that is in a cycle or behind one; -1 if there is none.
-func (w *Workflow) cycle() int {
+// cycle is tasks of which each needs the one before, and the first the last; none if there is no cycle.
+func (w *Workflow) cycle() []int {
 	left := make([]int, len(w.Tasks))
 	next := make([][]int, len(w.Tasks))
 	for _, e := range w.Edges() {
@@ -218,5 +266,33 @@ func (w *Workflow) cycle() int {
 			}
 		}
 	}
-	return slices.IndexFunc(left, func(n int) bool { return n > 0 })
+	return around(left, next)
+}
+
+// around is a cycle among tasks that wait for others of them: going back from one to what it waits for ends in a cycle.
+func around(left []int, next [][]int) []int {
+	needs := make([]int, len(left))
+	at := -1
+	for i := range left {
+		if left[i] == 0 {
+			continue
+		}
+		for _, k := range next[i] {
+			if left[k] > 0 {
+				needs[k], at = i, k
+			}
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	for range left { // into the cycle
+		at = needs[at]
+	}
+	cycle := []int{at}
+	for k := needs[at]; k != at; k = needs[k] {
+		cycle = append(cycle, k)
+	}
+	slices.Reverse(cycle[1:])
+	return cycle
 }

@@ -1,19 +1,14 @@
 package workflow
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 )
 
 // written is the form of a file of ours.
@@ -82,32 +77,26 @@ func resources(of map[string]int64) (out []grid.Resource) {
 // datum is a name, or a mapping of name and size.
 type datum Data
 
-// UnmarshalYAML reads either.
-func (d *datum) UnmarshalYAML(read func(any) error) error {
-	if read(&d.Name) == nil {
-		return nil
-	}
+// ReadNode reads either.
+func (d *datum) ReadNode(r *form.Decoder, n ast.Node, what string) {
 	var long struct {
 		Name string `yaml:"name"`
 		Size amount `yaml:"size"`
 	}
-	if err := read(&long); err != nil {
-		return err
+	if _, is := n.(ast.MapNode); is {
+		r.Read(n, &long, what)
+	} else {
+		r.Read(n, &long.Name, what)
 	}
 	d.Name, d.Size = long.Name, int64(long.Size)
-	return nil
 }
 
 // amount is a number of bytes, as 10MB or 1GiB.
 type amount int64
 
-// UnmarshalYAML reads a number with a unit.
-func (a *amount) UnmarshalYAML(read func(any) error) error {
-	var text string
-	if err := read(&text); err != nil {
-		return err
-	}
-	n, err := grid.ParseSize(text)
+// UnmarshalText reads a number with a unit.
+func (a *amount) UnmarshalText(text []byte) error {
+	n, err := grid.ParseSize(string(text))
 	*a = amount(n)
 	return err
 }
@@ -115,58 +104,45 @@ func (a *amount) UnmarshalYAML(read func(any) error) error {
 // span is a time, as 90s or 1h30m.
 type span time.Duration
 
-// UnmarshalYAML reads a span.
-func (s *span) UnmarshalYAML(read func(any) error) error {
-	var text string
-	if err := read(&text); err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return fmt.Errorf("%.40q is no span of time: write 90s or 1h30m", text)
-	}
+// UnmarshalText reads a span.
+func (s *span) UnmarshalText(text []byte) error {
+	d, err := grid.ParseSpan(string(text))
 	*s = span(d)
-	return nil
+	return err
 }
 
 func readYAML(file string, text []byte) (*Workflow, where, error) {
-	var form written
-	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := d.Decode(&form); err != nil {
-		return nil, nil, mistakeOf(file, err)
+	root, wrong := form.Parse(file, text, 0)
+	if wrong != nil {
+		return nil, nil, wrong
 	}
-	tree, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, nil, mistakeOf(file, err)
+	at := func(path string) (line, column int) {
+		m := form.MistakeAt(file, form.At(root, path), "")
+		return m.Line, m.Column
 	}
-	at := func(task int, part string) (line, column int) { return position(tree, task, part) }
-	if form.Workflow != 1 {
-		return nil, nil, &Mistake{File: file, Line: 1, Column: 1, Text: "it does not say workflow: 1, which is the form that is read here"}
+	if root == nil {
+		return nil, nil, &form.Mistake{File: file, Line: 1, Column: 1, Text: "the file is empty: write workflow: 1, and tasks"}
 	}
-	if form.Retries < 0 || form.Retries > 100 {
-		return nil, nil, &Mistake{File: file, Text: fmt.Sprintf("retries: %d: 0 to 100", form.Retries)}
+	var says written
+	if wrong := form.Decode(file, root, &says); len(wrong) > 0 {
+		return nil, nil, wrong
 	}
-	w := &Workflow{Name: form.Name, Retries: form.Retries}
-	if p := form.Periodic; p != nil {
+	w := &Workflow{Name: says.Name, Retries: says.Retries, file: file, at: at}
+	if says.Workflow != 1 {
+		return nil, nil, w.Mistake("workflow", "write workflow: 1, which is the form that is read here")
+	}
+	if says.Retries < 0 || says.Retries > MaxRetries {
+		return nil, nil, w.Mistake("retries", "retries: %d: write 0 to %d", says.Retries, MaxRetries)
+	}
+	if p := says.Periodic; p != nil {
 		w.Every = &Periodic{p.Rate, time.Duration(p.Per), p.Count, time.Duration(p.Deadline), p.Folder, p.As, p.Reserve}
 		if err := w.Every.Check(); err != nil {
-			return nil, nil, &Mistake{File: file, Text: "periodic: " + err.Error()}
+			return nil, nil, w.Mistake("periodic", "periodic: %v", err)
 		}
 	}
-	for i, t := range form.Tasks {
-		n := 0
-		for _, is := range []bool{len(t.Command) > 0, t.Script != "", t.JSDL != ""} {
-			if is {
-				n++
-			}
-		}
-		if n != 1 || t.Arguments != nil && t.Script == "" {
-			line, column := at(i, "")
-			return nil, nil, &Mistake{file, line, column, fmt.Sprintf("task %q has one of command, script and jsdl; arguments are those of a script", t.Name)}
-		}
-		if t.JSDL != "" && len(t.Configurations)+len(t.Resources) > 0 {
-			line, column := at(i, "jsdl")
-			return nil, nil, &Mistake{file, line, column, fmt.Sprintf("task %q has a document, which says what it needs: configurations and resources are of commands and scripts", t.Name)}
+	for i, t := range says.Tasks {
+		if err := t.check(w, i); err != nil {
+			return nil, nil, err
 		}
 		w.Tasks = append(w.Tasks, Task{
 			Name: t.Name, Command: t.Command, Script: t.Script, JSDL: t.JSDL, Arguments: t.Arguments, Inputs: data(t.Inputs), Outputs: data(t.Outputs),
@@ -177,40 +153,38 @@ func readYAML(file string, text []byte) (*Workflow, where, error) {
 	return w, at, nil
 }
 
+// check says why a task names no program, or several, or says of one what is of another kind.
+func (t *writtenTask) check(w *Workflow, i int) error {
+	var has []string
+	for _, kind := range []struct {
+		name string
+		is   bool
+	}{{"command", len(t.Command) > 0}, {"script", t.Script != ""}, {"jsdl", t.JSDL != ""}} {
+		if kind.is {
+			has = append(has, kind.name)
+		}
+	}
+	at := TaskPath(i, "")
+	switch {
+	case len(has) == 0:
+		return w.Mistake(at, "task %q names nothing to run: write command: [PROGRAM, ARGUMENT], script: FILE or jsdl: FILE", t.Name)
+	case len(has) > 1:
+		return w.Mistake(TaskPath(i, has[1]), "task %q has a %s and a %s: leave one", t.Name, has[0], has[1])
+	case t.Arguments != nil && t.Script == "":
+		return w.Mistake(TaskPath(i, "arguments"), "task %q has no script: arguments are those of a script; those of a command stand behind its program", t.Name)
+	case t.JSDL != "" && len(t.Configurations) > 0:
+		at = TaskPath(i, "configurations")
+	case t.JSDL != "" && len(t.Resources) > 0:
+		at = TaskPath(i, "resources")
+	default:
+		return nil
+	}
+	return w.Mistake(at, "task %q has a document, which says what it needs: configurations and resources are of commands and scripts", t.Name)
+}
+
 func data(list []datum) (out []Data) {
 	for _, d := range list {
 		out = append(out, Data(d))
 	}
 	return out
-}
-
-// position is where a part of a task stands, or the task itself.
-func position(tree *ast.File, task int, part string) (line, column int) {
-	for _, text := range []string{fmt.Sprintf("$.tasks[%d].%s", task, part), fmt.Sprintf("$.tasks[%d]", task)} {
-		if strings.HasSuffix(text, ".") {
-			continue
-		}
-		path, err := yaml.PathString(text)
-		if err != nil {
-			continue
-		}
-		if node, err := path.FilterFile(tree); err == nil && node != nil && node.GetToken() != nil {
-			if m, is := node.(*ast.MappingNode); is && len(m.Values) > 0 {
-				node = m.Values[0].Key
-			}
-			p := node.GetToken().Position
-			return p.Line, p.Column
-		}
-	}
-	return 0, 0
-}
-
-// mistakeOf is an error of the YAML library with its place.
-func mistakeOf(file string, err error) error {
-	var placed yaml.Error
-	if !errors.As(err, &placed) || placed.GetToken() == nil {
-		return &Mistake{File: file, Text: err.Error()}
-	}
-	p := placed.GetToken().Position
-	return &Mistake{file, p.Line, p.Column, placed.GetMessage()}
 }

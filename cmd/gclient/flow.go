@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -62,11 +61,13 @@ guessed.`,
 }
 
 func (p *program) runFlowPlan(cmd *cobra.Command, file string, f *planning) error {
-	w, err := readWorkflow(file)
+	w, err := openWorkflow(file)
 	if err != nil {
 		return err
 	}
-	places, err := p.places(cmd, f.sites, w)
+	defer w.folder.Close()
+	unsubmittable(cmd, w)
+	places, err := p.places(cmd, f.sites, w.Workflow)
 	if err != nil {
 		return err
 	}
@@ -96,25 +97,26 @@ func drawInto(file string, planned *workflow.Planned) (err error) {
 	return planned.SVG(out)
 }
 
-// readWorkflow reads a file; what is wrong in it is told with its place.
-func readWorkflow(file string) (*workflow.Workflow, error) {
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > workflow.MaxFile {
-		err = fmt.Errorf("%s has %d bytes: at most %d", file, info.Size(), workflow.MaxFile)
+// unsubmittable tells what flow submit would refuse: a plan is made all the same.
+func unsubmittable(cmd *cobra.Command, w *flowFile) {
+	if len(w.Tasks) > api.MaxFlowTasks {
+		cmd.PrintErrf("gclient: warning: %d tasks can be planned; at most %d are run\n", len(w.Tasks), api.MaxFlowTasks)
+		return
 	}
-	if err != nil {
-		return nil, cli.Exit(cli.No, err)
+	w.submission()
+	for _, m := range w.wrong[:min(len(w.wrong), mostUnsubmittable)] {
+		cmd.PrintErrf("gclient: warning: %s\n", m)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, cli.Exit(cli.No, err)
+	if more := len(w.wrong) - mostUnsubmittable; more > 0 {
+		cmd.PrintErrf("gclient: warning: and %d more\n", more)
 	}
-	w, err := workflow.Read(file, text)
-	if err != nil {
-		return nil, cli.Exit(cli.No, err)
+	if len(w.wrong) > 0 {
+		cmd.PrintErrf("gclient: warning: it can be planned; 'gclient flow submit' refuses it until that is mended\n")
 	}
-	return w, nil
 }
+
+// mostUnsubmittable is how many reasons are told.
+const mostUnsubmittable = 10
 
 // places are the sites to plan over: those that are named, or those of the broker with what runs there.
 func (p *program) places(cmd *cobra.Command, named []string, w *workflow.Workflow) (list []workflow.Place, err error) {
