@@ -12,6 +12,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/internal/mail"
 	"gbroker/plan"
 )
@@ -259,14 +260,14 @@ func readName[T ~string](s string) (T, error) { return T(s), grid.CheckName(s) }
 func readSpeed(s string) (float64, error) {
 	v, err := number(s)
 	if err == nil && !(v > 0 && v <= 1000) {
-		err = fmt.Errorf("%s is out of range: write a number above 0, at most 1000, where 1 is the reference machine", clip(s))
+		err = fmt.Errorf("%s is out of range: write a number above 0, at most 1000, where 1 is the reference machine", form.Clip(s))
 	}
 	return v, err
 }
 
 func userName(s string) (string, error) {
 	if s == "" || len(s) > 256 || strings.ContainsAny(s, " :\t\n/") {
-		return "", fmt.Errorf("%q is no user name: write it as `id -un` prints it", clip(s))
+		return "", fmt.Errorf("%q is no user name: write it as `id -un` prints it", form.Clip(s))
 	}
 	return s, nil
 }

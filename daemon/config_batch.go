@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/plan"
 )
 
@@ -101,7 +102,7 @@ func nodeFields(d *document, n *plan.Node) []field {
 func (d *document) resources(n ast.Node) []grid.Resource {
 	m, ok := n.(ast.MapNode)
 	if !ok {
-		d.note(n, "resources is %s: write names with amounts, such as {gpu: 2}", kindOf(n))
+		d.note(n, "resources is %s: write names with amounts, such as {gpu: 2}", form.Kind(n))
 		return nil
 	}
 	var list []grid.Resource
@@ -111,7 +112,7 @@ func (d *document) resources(n ast.Node) []grid.Resource {
 		parsed(d, iter.Value(), "resources", &r.Amount, func(s string) (int64, error) {
 			v, err := strconv.ParseInt(s, 10, 64)
 			if err != nil {
-				err = fmt.Errorf("%q is no amount: write a whole number, as in {gpu: 2}, or {\"gpu:a100\": 2} with quotes around a name with a colon", clip(s))
+				err = fmt.Errorf("%q is no amount: write a whole number, as in {gpu: 2}, or {\"gpu:a100\": 2} with quotes around a name with a colon", form.Clip(s))
 			}
 			return v, err
 		})

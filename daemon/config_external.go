@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 )
 
 // Names of the batch systems.
@@ -249,7 +250,7 @@ func (d *document) environment(n ast.Node) []string {
 func (d *document) pairs(n ast.Node, what, example string, most int, key, value func(string) (string, error), add func(k, v string)) {
 	m, ok := n.(ast.MapNode)
 	if !ok {
-		d.note(n, "%s is %s: write names with values, such as %s", what, kindOf(n), example)
+		d.note(n, "%s is %s: write names with values, such as %s", what, form.Kind(n), example)
 		return
 	}
 	seen := map[string]bool{}
@@ -260,7 +261,7 @@ func (d *document) pairs(n ast.Node, what, example string, most int, key, value 
 			d.note(iter.Key(), "%s: %v", what, err)
 			continue
 		case seen[k]:
-			d.note(iter.Key(), "%s: %q is here twice: remove one", what, clip(k))
+			d.note(iter.Key(), "%s: %q is here twice: remove one", what, form.Clip(k))
 			continue
 		case len(seen) == most:
 			d.note(iter.Key(), "%s has more than %d lines: write fewer", what, most)
@@ -278,7 +279,7 @@ func (d *document) pairs(n ast.Node, what, example string, most int, key, value 
 func variableName(s string) (string, error) {
 	if s == "" || len(s) > 256 || s[0] >= '0' && s[0] <= '9' ||
 		strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-		return "", fmt.Errorf("%q is no name of a variable: letters, digits and _, as SLURM_CONF", clip(s))
+		return "", fmt.Errorf("%q is no name of a variable: letters, digits and _, as SLURM_CONF", form.Clip(s))
 	}
 	if slices.Contains([]string{"LC_ALL", "TZ", "LANG"}, s) {
 		return "", fmt.Errorf("%s is set by gbroker, which reads what the commands print: remove it", s)
@@ -299,7 +300,7 @@ func accountName(s string) (string, error) {
 	case err != nil:
 		return "", err
 	case s == "root" || s[0] == '-':
-		return "", fmt.Errorf("%q is no account for this: write one without rights of its own", clip(s))
+		return "", fmt.Errorf("%q is no account for this: write one without rights of its own", form.Clip(s))
 	}
 	return s, nil
 }

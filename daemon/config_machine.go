@@ -3,6 +3,8 @@ package daemon
 import (
 	"fmt"
 	"strings"
+
+	"gbroker/internal/form"
 )
 
 // architectures are the words of JSDL 1.0's ProcessorArchitectureEnumeration.
@@ -51,7 +53,7 @@ func systemWord(s string) (string, error) {
 		return "", fmt.Errorf("%q is LINUX in JSDL's words: write LINUX", s)
 	}
 	if s == "" || len(s) > 40 || strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-		return "", fmt.Errorf("%q is none of JSDL's words: write LINUX, MACOS, FreeBSD, Solaris or other", clip(s))
+		return "", fmt.Errorf("%q is none of JSDL's words: write LINUX, MACOS, FreeBSD, Solaris or other", form.Clip(s))
 	}
 	return s, nil
 }

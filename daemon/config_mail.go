@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/internal/mail"
 )
 
@@ -95,7 +96,7 @@ func mailServer(s string) (string, error) {
 	if err != nil {
 		host, port = strings.Trim(s, "[]"), "0"
 	} else if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return "", fmt.Errorf("%q is no port: write 1 to 65535, or leave it out", clip(port))
+		return "", fmt.Errorf("%q is no port: write 1 to 65535, or leave it out", form.Clip(port))
 	}
 	if err := grid.CheckDomain(host); err != nil && net.ParseIP(host) == nil {
 		return "", err

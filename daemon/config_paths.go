@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"gbroker/internal/form"
 )
 
 // path makes a path of the file absolute.
 func (c *Config) path(s string) (string, error) {
 	if s == "" || strings.ContainsRune(s, 0) || len(s) > 4095 {
-		return "", fmt.Errorf("%q is no path: write one, relative to the folder of %s or absolute", clip(s), ConfigName)
+		return "", fmt.Errorf("%q is no path: write one, relative to the folder of %s or absolute", form.Clip(s), ConfigName)
 	}
 	if !filepath.IsAbs(s) {
 		s = filepath.Join(c.Dir(), s)
@@ -22,7 +24,7 @@ func (c *Config) path(s string) (string, error) {
 // socketPath makes the path of a socket absolute and refuses one that the kernel would.
 func socketPath(dir, s string) (string, error) {
 	if s == "" || strings.ContainsRune(s, 0) {
-		return "", fmt.Errorf("%q is no path: write one, such as %s", clip(s), SocketName)
+		return "", fmt.Errorf("%q is no path: write one, such as %s", form.Clip(s), SocketName)
 	}
 	if !filepath.IsAbs(s) {
 		s = filepath.Join(dir, s)
@@ -42,9 +44,9 @@ func loopback(s string) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(s)
 	if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil {
-		return "", fmt.Errorf("%q is no HOST:PORT: write it like 127.0.0.1:4080", clip(s))
+		return "", fmt.Errorf("%q is no HOST:PORT: write it like 127.0.0.1:4080", form.Clip(s))
 	} else if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
-		return "", fmt.Errorf("%q can be reached from outside: the interface is for this machine alone, write 127.0.0.1:%d", clip(s), n)
+		return "", fmt.Errorf("%q can be reached from outside: the interface is for this machine alone, write 127.0.0.1:%d", form.Clip(s), n)
 	}
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/pbs/pool"
 	desks "gbroker/pool"
 )
@@ -69,7 +70,7 @@ func readRule(s string) (desks.Rule, error) {
 func readPart(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no number: write it as 0.5", clip(s))
+		return 0, fmt.Errorf("%s is no number: write it as 0.5", form.Clip(s))
 	}
 	return v, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/plan"
 )
 
@@ -92,7 +93,7 @@ func timeOfDay(s string) (grid.Tick, error) {
 	h, errHour := strconv.ParseUint(hour, 10, 8)
 	m, errMinute := strconv.ParseUint(minute, 10, 8)
 	if errHour != nil || errMinute != nil || len(minute) != 2 || h > 23 || m > 59 {
-		return 0, fmt.Errorf("%q is no time of day: write it like 22:00", clip(s))
+		return 0, fmt.Errorf("%q is no time of day: write it like 22:00", form.Clip(s))
 	}
 	return grid.Tick(h)*grid.Hour + grid.Tick(m)*grid.Minute, nil
 }

@@ -33,7 +33,7 @@ func Load(file string) (Config, error) {
 		return c, err
 	}
 	c.Neighbourhood = n
-	return c, append(wrong, more...).orNil()
+	return c, append(wrong, more...).OrNil()
 }
 
 // LoadConfig reads gbroker.yaml alone, for who may not read the site's identity.
@@ -42,7 +42,7 @@ func LoadConfig(file string) (Config, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, wrong.orNil()
+	return c, wrong.OrNil()
 }
 
 // loadConfig reads gbroker.yaml alone, over the defaults.
@@ -77,7 +77,7 @@ func parseConfig(c *Config, name string, data []byte) Mistakes {
 			check()
 		}
 	case len(d.mistakes) == 0:
-		d.noteToken(nil, "the file is empty: write at least site: NAME, or let `gbroker init` make a new one")
+		d.note(nil, "the file is empty: write at least site: NAME, or let `gbroker init` make a new one")
 	}
 	return d.sorted()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/reserve"
 )
 
@@ -114,7 +115,7 @@ func nodeName(s string) (string, error) { return s, grid.CheckHosts([]string{s})
 func readInstant(s string) (grid.Tick, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no instant: write it as 2027-01-31T18:00:00Z", clip(s))
+		return 0, fmt.Errorf("%q is no instant: write it as 2027-01-31T18:00:00Z", form.Clip(s))
 	}
 	return grid.InstantOf(t.Truncate(time.Second)), nil
 }

@@ -113,8 +113,8 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: &x a\n", at + "1:7: anchors, aliases and tags are not used here: write the value itself"},
 		{"site: a\n<<: {speed: 1}\n", at + "2:1: merge keys (<<) are not used here: write the fields out"},
 		{"site: a\n---\nsite: b\n", at + "3:1: a second document begins here: the file holds one, remove the line ---"},
-		{"site: [a\n", at + "1:7: this is no YAML: sequence end token ']' not found"},
-		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: found character '\t' that cannot start any token"},
+		{"site: [a\n", at + "1:7: this is no YAML: the list that begins here with [ has no ]"},
+		{"site: a\nbatch:\n\tnodes: 1\n", at + "3:1: this is no YAML: a tab stands here: indent with spaces"},
 		{"site: \"\xff\"\nspeed: x\nbogus_field_here: 1\n", at + "1:7: site: the name \"\ufffd\" has 'ï' at position 1: use a-z 0-9 - _, first a letter or digit\n" +
 			at + "2:8: speed: \"x\" is no number: write it like 1.5\n" +
 			at + `3:1: unknown field "bogus_field_here": the fields here are site, listen, api, socket, data, sandboxes, speed, batch, neighbours, administrators, retention, limits, reservations, default_walltime, estimate_deadline, forget_after, reevaluation, netmon, outbound, files, mail, log, budgets, prices, each_node, architecture, operating_system`},

@@ -11,6 +11,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 )
 
 // ParseRate reads bytes per second: a size, with or without /s behind it.
@@ -18,10 +19,10 @@ func ParseRate(s string) (int64, error) {
 	bare := strings.TrimSuffix(s, "/s")
 	number, unit := grid.SplitUnit(bare)
 	if strings.HasSuffix(strings.ToLower(unit), "bit") || strings.HasSuffix(unit, "bps") {
-		return 0, fmt.Errorf("%q counts bits: write bytes per second, an eighth of it, such as 125MB for 1Gbit/s", clip(s))
+		return 0, fmt.Errorf("%q counts bits: write bytes per second, an eighth of it, such as 125MB for 1Gbit/s", form.Clip(s))
 	}
 	if _, err := strconv.ParseFloat(number, 64); err != nil {
-		return 0, fmt.Errorf("%q is no rate: write bytes per second, like 10MB or 10MB/s", clip(s))
+		return 0, fmt.Errorf("%q is no rate: write bytes per second, like 10MB or 10MB/s", form.Clip(s))
 	}
 	return grid.ParseSize(bare)
 }
@@ -41,7 +42,7 @@ func quantity(ending, example string) func(string) (float64, error) {
 				return v * factor, nil
 			}
 		}
-		return 0, fmt.Errorf("%q is none: write it like %s", clip(s), example)
+		return 0, fmt.Errorf("%q is none: write it like %s", form.Clip(s), example)
 	}
 }
 
@@ -50,7 +51,7 @@ func within[T int | int64 | float64 | time.Duration](least, most T, show func(T)
 	return func(s string) (T, error) {
 		v, err := read(s)
 		if err == nil && !(v >= least && v <= most) {
-			err = fmt.Errorf("%s is out of range: write %s to %s", clip(s), show(least), show(most))
+			err = fmt.Errorf("%s is out of range: write %s to %s", form.Clip(s), show(least), show(most))
 		}
 		return v, err
 	}
@@ -59,7 +60,7 @@ func within[T int | int64 | float64 | time.Duration](least, most T, show func(T)
 func wholeNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no whole number: write it like 4", clip(s))
+		return 0, fmt.Errorf("%q is no whole number: write it like 4", form.Clip(s))
 	}
 	return n, nil
 }
@@ -67,7 +68,7 @@ func wholeNumber(s string) (int, error) {
 func number(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) {
-		return 0, fmt.Errorf("%q is no number: write it like 1.5", clip(s))
+		return 0, fmt.Errorf("%q is no number: write it like 1.5", form.Clip(s))
 	}
 	return v, nil
 }
@@ -81,9 +82,9 @@ func oneOf(words ...string) func(string) (string, error) {
 			}
 		}
 		if len(words) == 1 {
-			return "", fmt.Errorf("%q is not known: write %s", clip(s), words[0])
+			return "", fmt.Errorf("%q is not known: write %s", form.Clip(s), words[0])
 		}
-		return "", fmt.Errorf("%q is not known: write one of %s", clip(s), strings.Join(words, ", "))
+		return "", fmt.Errorf("%q is not known: write one of %s", form.Clip(s), strings.Join(words, ", "))
 	}
 }
 
@@ -109,17 +110,17 @@ func listenAddress(s string) (string, error) {
 			to = "127.0.0.1"
 		}
 		if n, e := strconv.ParseUint(port, 10, 16); e == nil {
-			return "", fmt.Errorf("%q is no multiaddress: to listen, write an address of this machine, /ip4/%s/tcp/%d", clip(s), to, n)
+			return "", fmt.Errorf("%q is no multiaddress: to listen, write an address of this machine, /ip4/%s/tcp/%d", form.Clip(s), to, n)
 		}
 	}
 	if err != nil {
 		return "", err
 	}
 	if first := a[0].Protocol().Code; first != ma.P_IP4 && first != ma.P_IP6 {
-		return "", fmt.Errorf("%q names a host: to listen, write an address of this machine, such as /ip4/0.0.0.0/tcp/4010", clip(s))
+		return "", fmt.Errorf("%q names a host: to listen, write an address of this machine, such as /ip4/0.0.0.0/tcp/4010", form.Clip(s))
 	}
 	if len(a) != 2 {
-		return "", fmt.Errorf("%q goes on after the port: write %s", clip(s), a[:2])
+		return "", fmt.Errorf("%q goes on after the port: write %s", form.Clip(s), a[:2])
 	}
 	return a.String(), nil
 }
@@ -131,17 +132,17 @@ func dialAddress(s string) (address, peer string, err error) {
 		return "", "", err
 	}
 	if port := a[1].Value(); port == "0" {
-		return "", "", fmt.Errorf("%q has port 0, which nobody listens on: write the port of the other broker, as its `gbroker id` prints it", clip(s))
+		return "", "", fmt.Errorf("%q has port 0, which nobody listens on: write the port of the other broker, as its `gbroker id` prints it", form.Clip(s))
 	}
 	if ip := net.ParseIP(a[0].Value()); ip != nil && ip.IsUnspecified() {
-		return "", "", fmt.Errorf("%q is no address to dial: write the address under which this machine reaches the other one", clip(s))
+		return "", "", fmt.Errorf("%q is no address to dial: write the address under which this machine reaches the other one", form.Clip(s))
 	}
 	switch {
 	case len(a) == 2:
 	case len(a) == 3 && a[2].Protocol().Code == ma.P_P2P:
 		peer = a[2].Value()
 	default:
-		return "", "", fmt.Errorf("%q goes on after the port: write %s", clip(s), a[:2])
+		return "", "", fmt.Errorf("%q goes on after the port: write %s", form.Clip(s), a[:2])
 	}
 	return a[:2].String(), peer, nil
 }
@@ -149,20 +150,20 @@ func dialAddress(s string) (address, peer string, err error) {
 // tcpAddress parses /ip4|ip6|dns|dns4|dns6/HOST/tcp/PORT, with what follows it.
 func tcpAddress(s string) (ma.Multiaddr, error) {
 	if len(s) > 512 {
-		return nil, fmt.Errorf("%q is too long for an address", clip(s))
+		return nil, fmt.Errorf("%q is too long for an address", form.Clip(s))
 	}
 	a, err := ma.NewMultiaddr(s)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no multiaddress: write %s", clip(s), guessAddress(s))
+		return nil, fmt.Errorf("%q is no multiaddress: write %s", form.Clip(s), guessAddress(s))
 	}
 	if len(a) < 2 || a[1].Protocol().Code != ma.P_TCP {
-		return nil, fmt.Errorf("%q is not reached by TCP: write it like /ip4/192.0.2.1/tcp/4010", clip(s))
+		return nil, fmt.Errorf("%q is not reached by TCP: write it like /ip4/192.0.2.1/tcp/4010", form.Clip(s))
 	}
 	switch a[0].Protocol().Code {
 	case ma.P_IP4, ma.P_IP6, ma.P_DNS, ma.P_DNS4, ma.P_DNS6:
 		return a, nil
 	}
-	return nil, fmt.Errorf("%q does not begin with a host: write it like /ip4/192.0.2.1/tcp/4010 or /dns4/broker.example.org/tcp/4010", clip(s))
+	return nil, fmt.Errorf("%q does not begin with a host: write it like /ip4/192.0.2.1/tcp/4010 or /dns4/broker.example.org/tcp/4010", form.Clip(s))
 }
 
 // guessAddress turns HOST:PORT into the multiaddress that was meant.
@@ -175,7 +176,7 @@ func guessAddress(s string) string {
 	}
 	switch ip := net.ParseIP(host); {
 	case ip == nil:
-		return fmt.Sprintf("/dns4/%s/tcp/%s", clip(host), port)
+		return fmt.Sprintf("/dns4/%s/tcp/%s", form.Clip(host), port)
 	case ip.To4() != nil:
 		return fmt.Sprintf("/ip4/%s/tcp/%s", ip, port)
 	default:

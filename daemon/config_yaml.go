@@ -1,18 +1,14 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"sort"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 
-	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/internal/near"
 )
 
@@ -21,42 +17,10 @@ import (
 const MaxConfig = 256 << 10
 
 // Mistake is one thing that is wrong in a configuration file.
-type Mistake struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`   // from 1; 0 where the mistake is in no line
-	Column int    `json:"column"` // in characters, from 1
-	Text   string `json:"text"`   // what is wrong and what to write instead
-}
+type Mistake = form.Mistake
 
-func (m Mistake) String() string {
-	if m.Line == 0 {
-		return m.File + ": " + m.Text
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
-}
-
-// Mistakes is all that is wrong in the configuration, in the order of the files'
-// lines. It is an error of the kind grid.ErrInvalid.
-type Mistakes []Mistake
-
-func (ms Mistakes) Error() string {
-	lines := make([]string, len(ms))
-	for i, m := range ms {
-		lines[i] = m.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Is makes errors.Is(ms, grid.ErrInvalid) hold.
-func (ms Mistakes) Is(target error) bool { return target == grid.ErrInvalid }
-
-// orNil keeps an empty list from being an error.
-func (ms Mistakes) orNil() error {
-	if len(ms) == 0 {
-		return nil
-	}
-	return ms
-}
+// Mistakes is all that is wrong in the configuration, in the order of the files' lines. It is an error of the kind grid.ErrInvalid.
+type Mistakes = form.Mistakes
 
 // document reads one YAML file and collects every mistake in it. Its methods never
 // stop at the first: a value that is wrong is noted and left at its default.
@@ -76,25 +40,14 @@ type field struct {
 	required string // "" or what to write when the field is missing
 }
 
-// note records a mistake at a node.
+// note records a mistake at a node; nil is the file.
 func (d *document) note(at ast.Node, format string, args ...any) {
-	d.noteToken(firstToken(at), format, args...)
-}
-
-func (d *document) noteToken(at *token.Token, format string, args ...any) {
-	m := Mistake{File: d.name, Line: 1, Column: 1, Text: fmt.Sprintf(format, args...)}
-	if at != nil && at.Position != nil {
-		m.Line, m.Column = max(at.Position.Line, 1), max(at.Position.Column, 1)
-	}
-	d.mistakes = append(d.mistakes, m)
+	d.mistakes = append(d.mistakes, *form.MistakeAt(d.name, at, format, args...))
 }
 
 // sorted is the list of mistakes from the top of the file to its end.
 func (d *document) sorted() Mistakes {
-	sort.SliceStable(d.mistakes, func(i, j int) bool {
-		a, b := d.mistakes[i], d.mistakes[j]
-		return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column
-	})
+	d.mistakes.Sort()
 	return d.mistakes
 }
 
@@ -102,49 +55,21 @@ func (d *document) sorted() Mistakes {
 // no YAML, which is noted.
 func (d *document) root(data []byte) ast.Node {
 	if len(data) > MaxConfig {
-		d.noteToken(nil, "the file has %d bytes: at most %d are read", len(data), MaxConfig)
+		d.note(nil, "the file has %d bytes: at most %d are read", len(data), MaxConfig)
 		return nil
 	}
-	file, err := parse(data)
-	var syntax *yaml.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		d.noteToken(syntax.GetToken(), "this is no YAML: %s", syntax.GetMessage())
-		return nil
-	case err != nil:
-		d.noteToken(nil, "this is no YAML: %v", err)
-		return nil
-	}
-	var body ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
-			continue
-		}
-		if body != nil {
-			d.note(doc.Body, "a second document begins here: the file holds one, remove the line ---")
-			return nil
-		}
-		body = doc.Body
+	body, wrong := form.Parse(d.name, data, parser.ParseComments)
+	if wrong != nil {
+		d.mistakes = append(d.mistakes, *wrong)
 	}
 	return body
-}
-
-// parse shields the daemon from the parser: a panic in it refuses the file, as any
-// other mistake does, and a running daemon keeps its neighbours.
-func parse(data []byte) (file *ast.File, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			file, err = nil, fmt.Errorf("it cannot be parsed: %v", p)
-		}
-	}()
-	return parser.ParseBytes(data, parser.ParseComments, parser.AllowDuplicateMapKey())
 }
 
 // fields reads a mapping: each field at most once, no field but these.
 func (d *document) fields(n ast.Node, what string, known []field) {
 	m, ok := n.(ast.MapNode)
 	if !ok {
-		d.note(n, "%s is %s: write fields, such as %s: …", what, kindOf(n), known[0].name)
+		d.note(n, "%s is %s: write fields, such as %s: …", what, form.Kind(n), known[0].name)
 		return
 	}
 	seen := make(map[string]int)
@@ -156,7 +81,7 @@ func (d *document) fields(n ast.Node, what string, known []field) {
 		case key.Type() == ast.MergeKeyType:
 			d.note(key, "merge keys (<<) are not used here: write the fields out")
 		case f == nil:
-			d.note(key, "unknown field %q%s", clip(name), meant(known, name))
+			d.note(key, "unknown field %q%s", form.Clip(name), meant(known, name))
 		case twice:
 			d.note(key, "the field %s is here for the second time, first in line %d: remove one", name, line)
 		default:
@@ -193,7 +118,7 @@ func (d *document) list(n ast.Node, what string, most int, one bool, each func(a
 		each(n)
 		return
 	case !ok:
-		d.note(n, "%s is %s: write a list, one per line with a dash, or [a, b]", what, kindOf(n))
+		d.note(n, "%s is %s: write a list, one per line with a dash, or [a, b]", what, form.Kind(n))
 		return
 	case len(s.Values) > most:
 		d.note(n, "%s has %d entries: at most %d", what, len(s.Values), most)
@@ -224,7 +149,7 @@ func (d *document) text(n ast.Node, what string) (string, bool) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		d.note(n, "%s is a mapping: write a text, between quotes if it holds a colon", what)
 	default:
-		d.note(n, "%s is %s: write a text", what, kindOf(n))
+		d.note(n, "%s is %s: write a text", what, form.Kind(n))
 	}
 	return "", false
 }
@@ -234,7 +159,7 @@ func (d *document) yes(n ast.Node, what string) (value, ok bool) {
 	if b, is := n.(*ast.BoolNode); is {
 		return b.Value, true
 	}
-	d.note(n, "%s is %s: write true or false", what, kindOf(n))
+	d.note(n, "%s is %s: write true or false", what, form.Kind(n))
 	return false, false
 }
 
@@ -250,42 +175,6 @@ func parsed[T any](d *document, n ast.Node, what string, to *T, read func(string
 		return
 	}
 	*to = v
-}
-
-// firstToken is the token that stands first in a mapping, whose own token is a colon.
-func firstToken(n ast.Node) *token.Token {
-	if m, ok := n.(ast.MapNode); ok {
-		if iter := m.MapRange(); iter.Next() {
-			return iter.Key().GetToken()
-		}
-	}
-	return n.GetToken()
-}
-
-func kindOf(n ast.Node) string {
-	switch n := n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "a mapping"
-	case *ast.SequenceNode:
-		return "a list"
-	case *ast.BoolNode:
-		return fmt.Sprintf("the truth value %s", n.GetToken().Value)
-	case *ast.StringNode, *ast.LiteralNode:
-		return fmt.Sprintf("the text %q", clip(n.GetToken().Value))
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return fmt.Sprintf("the number %s", clip(n.GetToken().Value))
-	case *ast.NullNode:
-		return "empty"
-	}
-	return "something else"
-}
-
-// clip keeps a message short whatever the file holds.
-func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
 }
 
 func find(known []field, name string) *field {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gbroker/internal/form"
 	"gbroker/pbs/command"
 )
 
@@ -185,7 +186,7 @@ func plainly(said string, err error) string {
 	if said == "" && err != nil {
 		return err.Error()
 	}
-	return clip(said)
+	return form.Clip(said)
 }
 
 // folder is where on PATH a command is; "" is nowhere.

@@ -21,6 +21,7 @@ import (
 
 	"gbroker/broker"
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/internal/localfs"
 	"gbroker/pbs"
 	"gbroker/stage"
@@ -335,7 +336,7 @@ func (h *Hand) Find(name string) (HandJob, error) {
 			return j, nil
 		}
 	}
-	return HandJob{}, fmt.Errorf("%w: %s was not submitted by hand: `gbroker batch status` lists those that were", grid.ErrNotFound, strconv.Quote(clip(name)))
+	return HandJob{}, fmt.Errorf("%w: %s was not submitted by hand: `gbroker batch status` lists those that were", grid.ErrNotFound, strconv.Quote(form.Clip(name)))
 }
 
 // Progress is how far a job has come.

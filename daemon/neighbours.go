@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/overlay"
 	"gbroker/overlay/topology"
 )
@@ -46,7 +47,7 @@ func LoadNeighbours(c Config) (Neighbourhood, error) {
 	if err != nil {
 		return n, err
 	}
-	return n, wrong.orNil()
+	return n, wrong.OrNil()
 }
 
 // loadNeighbours reads the file of the members; own is this site's peer, "" if not known.
@@ -121,7 +122,7 @@ func parseNeighbours(name string, data []byte, site grid.SiteName, own grid.Peer
 		{name: "grid_key", aka: "grid gridkey key", read: func(n ast.Node) {
 			if text, ok := r.text(n, "grid_key"); ok {
 				if filepath.IsAbs(text) || text != filepath.Base(text) {
-					r.note(n, "grid_key: %q is no name of a file beside this one: write grid.key", clip(text))
+					r.note(n, "grid_key: %q is no name of a file beside this one: write grid.key", form.Clip(text))
 					return
 				}
 				r.gridKey, r.gridKeyAt = text, n
@@ -252,7 +253,7 @@ func readPeer(s string) (grid.PeerID, error) {
 func ParseLine(line string) (grid.Member, error) {
 	words := strings.Fields(line)
 	if len(words) < 2 {
-		return grid.Member{}, fmt.Errorf("%q is no line of a site: it is NAME PEERID ADDRESS, as `gbroker id` prints it there: %w", clip(line), grid.ErrInvalid)
+		return grid.Member{}, fmt.Errorf("%q is no line of a site: it is NAME PEERID ADDRESS, as `gbroker id` prints it there: %w", form.Clip(line), grid.ErrInvalid)
 	}
 	m := grid.Member{Name: grid.SiteName(words[0]), Peer: grid.PeerID(words[1]), Send: true, DefaultBandwidth: grid.DefaultBandwidth}
 	err := errors.Join(grid.CheckName(words[0]), overlay.CheckPeerID(m.Peer))
@@ -262,7 +263,7 @@ func ParseLine(line string) (grid.Member, error) {
 		}
 		address, peer, wrong := dialAddress(s)
 		if wrong == nil && peer != "" && grid.PeerID(peer) != m.Peer {
-			wrong = fmt.Errorf("the address %s is not of the peer %s", clip(s), m.Peer)
+			wrong = fmt.Errorf("the address %s is not of the peer %s", form.Clip(s), m.Peer)
 		}
 		err = errors.Join(err, wrong)
 		m.Addresses = append(m.Addresses, address)

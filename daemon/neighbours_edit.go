@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/internal/localfs"
 	"gbroker/overlay"
 )
@@ -49,7 +50,7 @@ func RemoveNeighbour(ctx context.Context, c Config, name grid.SiteName) error {
 				return r.remove(lines, i), rest, nil
 			}
 		}
-		return nil, nil, fmt.Errorf("no neighbour is called %q: `gbroker neighbour list` shows them: %w", clip(string(name)), grid.ErrNotFound)
+		return nil, nil, fmt.Errorf("no neighbour is called %q: `gbroker neighbour list` shows them: %w", form.Clip(string(name)), grid.ErrNotFound)
 	})
 }
 
@@ -89,7 +90,7 @@ func editNeighbours(ctx context.Context, c Config, edit func(*neighbours, []stri
 		return err
 	}
 	old := parseNeighbours(c.Neighbours, data, c.Site, overlay.PeerIDOf(key))
-	if err := old.sorted().orNil(); err != nil {
+	if err := old.sorted().OrNil(); err != nil {
 		return fmt.Errorf("the file of neighbours is not changed, as it has mistakes:\n%w", err)
 	}
 	lines, want, err := edit(old, strings.Split(string(data), "\n"))

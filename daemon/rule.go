@@ -12,6 +12,7 @@ import (
 
 	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/internal/form"
 	"gbroker/overlay"
 	"gbroker/overlay/topology"
 )
@@ -55,7 +56,7 @@ func (r *neighbours) readRule(n ast.Node) {
 			case ok && text == "bandwidth":
 				r.rule.Bandwidth = true
 			case ok && text != "round_trip":
-				r.note(n, "by: %q is no measure: write round_trip or bandwidth", clip(text))
+				r.note(n, "by: %q is no measure: write round_trip or bandwidth", form.Clip(text))
 			}
 		}},
 		{name: "tags", aka: "tag", list: true, read: func(n ast.Node) { r.rule.Tags = r.words(n, "tags") }},

@@ -32,7 +32,7 @@ func TestRuleOfTheFile(t *testing.T) {
 		"grid_key: ../grid.key":                     "no name of a file beside this one",
 	} {
 		r := parseNeighbours("f", []byte(text+"\nmembers: []\n"), "a", "")
-		if err := r.sorted().orNil(); err == nil || !strings.Contains(err.Error(), why) {
+		if err := r.sorted().OrNil(); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", text, err, why)
 		}
 	}

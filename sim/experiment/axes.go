@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"gbroker/internal/form"
 )
 
 // mostPoints bounds the combinations of one file.
@@ -22,7 +24,7 @@ var themselves = map[string]bool{"sites": true, "choose": true, "members": true,
 
 // axesOf finds the axes below a node, in the order of the file.
 func axesOf(n ast.Node, path string) (out []*axis, err error) {
-	for _, e := range entries(n) {
+	for _, e := range form.Entries(n) {
 		name := e.Key.GetToken().Value
 		at := strings.TrimPrefix(path+"."+name, ".")
 		list, isList := e.Value.(*ast.SequenceNode)
@@ -118,7 +120,7 @@ func overlay(on ast.Node, fields ast.Node) error {
 	if !ok {
 		return mistakeAt(fields, "a mapping here takes the place of what is none")
 	}
-	for _, e := range entries(fields) {
+	for _, e := range form.Entries(fields) {
 		name, found := e.Key.GetToken().Value, false
 		for _, old := range m.Values {
 			if old.Key.GetToken().Value != name {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"gbroker/internal/form"
 	"gbroker/plan"
 )
 
@@ -76,7 +77,7 @@ func (s *spec) check(root ast.Node) error {
 	for _, l := range limits {
 		least, most, bounded := l.value.bounds()
 		if !(least >= l.least) || bounded && !(most <= l.most) {
-			return mistakeAt(field(root, l.path), "%s: it must be from %s to %s", names(l.path), plain(l.least), plain(l.most))
+			return mistakeAt(form.At(root, l.path), "%s: it must be from %s to %s", names(l.path), plain(l.least), plain(l.most))
 		}
 	}
 	if err := s.checkWords(root); err != nil {
@@ -105,12 +106,12 @@ func (s *spec) checkWords(root ast.Node) error {
 		{"workload.log.deal", s.Workload.Log.Deal, "partitions users turn"},
 	} {
 		if !slices.Contains(strings.Fields(w.known), w.value) {
-			return mistakeAt(field(root, w.path), "%s: %q is none of %s", w.path, w.value, w.known)
+			return mistakeAt(form.At(root, w.path), "%s: %q is none of %s", w.path, w.value, w.known)
 		}
 	}
 	for i, g := range s.Sites {
 		if _, err := plan.ParsePolicy(g.Policy); err != nil {
-			return mistakeAt(field(root, fmt.Sprintf("sites.%d.policy", i)), "sites.policy: %v", err)
+			return mistakeAt(form.At(root, fmt.Sprintf("sites.%d.policy", i)), "sites.policy: %v", err)
 		}
 	}
 	return nil
@@ -118,7 +119,7 @@ func (s *spec) checkWords(root ast.Node) error {
 
 // checkWhole holds the fields against each other.
 func (s *spec) checkWhole(root ast.Node) error {
-	at := func(path, format string, args ...any) error { return mistakeAt(field(root, path), format, args...) }
+	at := func(path, format string, args ...any) error { return mistakeAt(form.At(root, path), format, args...) }
 	w := &s.Workload
 	sites := 0
 	for i, g := range s.Sites {
@@ -165,7 +166,7 @@ func (s *spec) checkMembers(root ast.Node) error {
 	for from, all := range s.Topology.Members {
 		for _, name := range append([]string{from}, all...) {
 			if !slices.Contains(known, name) {
-				return mistakeAt(field(root, "topology.members"), "there is no site %q", name)
+				return mistakeAt(form.At(root, "topology.members"), "there is no site %q", name)
 			}
 		}
 	}
@@ -189,7 +190,7 @@ func (s *spec) siteNames() (out []string) {
 // checkPlots looks for figures of what is not there: the axes are those of the file, quick or not.
 func (e *Experiment) checkPlots(root ast.Node, axes []string) error {
 	for i, p := range e.Plots {
-		at := field(root, fmt.Sprintf("plots.%d", i))
+		at := form.At(root, fmt.Sprintf("plots.%d", i))
 		known := func(name string) bool { return slices.Contains(axes, name) || metricOf(name) != nil }
 		switch {
 		case p.File == "" || strings.ContainsAny(p.File, `/\`) || strings.HasPrefix(p.File, "."):

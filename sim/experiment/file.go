@@ -1,9 +1,11 @@
 package experiment
 
 import (
-	"github.com/goccy/go-yaml"
+	"fmt"
+
 	"github.com/goccy/go-yaml/ast"
 
+	"gbroker/internal/form"
 	"gbroker/sim/workload"
 )
 
@@ -112,11 +114,11 @@ func defaults() spec {
 	return s
 }
 
-// UnmarshalYAML reads a group over its defaults.
-func (g *group) UnmarshalYAML(n ast.Node) error {
+// ReadNode reads a group over its defaults.
+func (g *group) ReadNode(d *form.Decoder, n ast.Node, what string) {
 	type plain group
 	*g = group{Name: "site", Count: 1, Speed: number{workload.Value(1)}, Policy: "fcfs", Partition: -1}
-	return yaml.NodeToValue(n, (*plain)(g), yaml.Strict())
+	d.Read(n, (*plain)(g), what)
 }
 
 // topology says who has whom for a neighbour.
@@ -126,45 +128,41 @@ type topology struct {
 	Members map[string][]string
 }
 
-// UnmarshalYAML reads a word, or one of the two forms with more to say.
-func (t *topology) UnmarshalYAML(n ast.Node) error {
+// ReadNode reads a word, or one of the two forms with more to say.
+func (t *topology) ReadNode(d *form.Decoder, n ast.Node, what string) {
 	*t = topology{}
 	if s, ok := n.(*ast.StringNode); ok {
 		t.Kind = s.Value
-		return nil
+		return
 	}
-	var form struct {
+	var says struct {
 		Random  *int                `yaml:"random"`
 		Members map[string][]string `yaml:"members"`
 	}
-	if err := yaml.NodeToValue(n, &form, yaml.Strict()); err != nil {
-		return err
-	}
+	before := len(d.Mistakes)
+	d.Read(n, &says, what)
 	switch {
-	case form.Random != nil && form.Members == nil:
-		t.Kind, t.Random = "random", *form.Random
-	case form.Members != nil && form.Random == nil:
-		t.Kind, t.Members = "members", form.Members
-	default:
-		return mistakeAt(n, "topology is one of full, ring, grid, {random: DEGREE} and {members: {SITE: [SITE, ...]}}")
+	case says.Random != nil && says.Members == nil:
+		t.Kind, t.Random = "random", *says.Random
+	case says.Members != nil && says.Random == nil:
+		t.Kind, t.Members = "members", says.Members
+	case len(d.Mistakes) == before:
+		d.Note(n, "topology is one of full, ring, grid, {random: DEGREE} and {members: {SITE: [SITE, ...]}}")
 	}
-	return nil
 }
 
 // number is one value, or a distribution.
 type number struct{ workload.Numbers }
 
-// UnmarshalYAML reads a number by its form.
-func (v *number) UnmarshalYAML(n ast.Node) error {
+// ReadNode reads a number by its form.
+func (v *number) ReadNode(d *form.Decoder, n ast.Node, what string) {
 	if _, ok := n.(ast.MapNode); !ok {
 		var x float64
-		if err := yaml.NodeToValue(n, &x); err != nil {
-			return err
-		}
+		d.Read(n, &x, what)
 		*v = number{workload.Value(x)}
-		return nil
+		return
 	}
-	var form struct {
+	var says struct {
 		From        float64   `yaml:"from"`
 		To          float64   `yaml:"to"`
 		Poisson     *float64  `yaml:"poisson"`
@@ -173,43 +171,44 @@ func (v *number) UnmarshalYAML(n ast.Node) error {
 		CV          float64   `yaml:"cv"`
 		Choose      []float64 `yaml:"choose"`
 	}
-	if err := yaml.NodeToValue(n, &form, yaml.Strict()); err != nil {
-		return err
-	}
-	d := workload.Numbers{Kind: workload.Uniform, From: form.From, To: form.To, CV: form.CV, Of: form.Choose}
+	before := len(d.Mistakes)
+	d.Read(n, &says, what)
+	of := workload.Numbers{Kind: workload.Uniform, From: says.From, To: says.To, CV: says.CV, Of: says.Choose}
 	forms := 0
-	for kind, mean := range map[workload.Kind]*float64{workload.Poisson: form.Poisson, workload.Exponential: form.Exponential, workload.Lognormal: form.Lognormal} {
+	for kind, mean := range map[workload.Kind]*float64{workload.Poisson: says.Poisson, workload.Exponential: says.Exponential, workload.Lognormal: says.Lognormal} {
 		if mean != nil {
-			d.Kind, d.Mean, forms = kind, *mean, forms+1
+			of.Kind, of.Mean, forms = kind, *mean, forms+1
 		}
 	}
-	if form.Choose != nil {
-		d.Kind, forms = workload.Choose, forms+1
+	if says.Choose != nil {
+		of.Kind, forms = workload.Choose, forms+1
 	}
-	*v = number{d}
-	return v.check(n, forms)
+	*v = number{of}
+	if wrong := v.check(forms); wrong != "" && len(d.Mistakes) == before {
+		d.Note(n, "%s", wrong)
+	}
 }
 
-// check refuses what is no distribution.
-func (v *number) check(n ast.Node, forms int) error {
+// check says why it is no distribution; "" if it is one.
+func (v *number) check(forms int) string {
 	d := &v.Numbers
 	switch {
 	case forms > 1:
-		return mistakeAt(n, "a number has one form: poisson, exponential, lognormal, choose, or from and to alone")
+		return "a number has one form: poisson, exponential, lognormal, choose, or from and to alone"
 	case d.To != 0 && d.To < d.From, d.Kind == workload.Uniform && d.To <= d.From:
-		return mistakeAt(n, "from %v to %v: there is nothing between them", d.From, d.To)
+		return fmt.Sprintf("from %v to %v: there is nothing between them", d.From, d.To)
 	case d.Kind == workload.Poisson && !(d.Mean > 0 && d.Mean <= workload.MostPoisson):
-		return mistakeAt(n, "poisson: %v: the mean is above 0 and at most %d", d.Mean, workload.MostPoisson)
+		return fmt.Sprintf("poisson: %v: the mean is above 0 and at most %d", d.Mean, workload.MostPoisson)
 	case (d.Kind == workload.Exponential || d.Kind == workload.Lognormal) && !(d.Mean > 0):
-		return mistakeAt(n, "the mean of a distribution is above 0, not %v", d.Mean)
+		return fmt.Sprintf("the mean of a distribution is above 0, not %v", d.Mean)
 	case d.Kind == workload.Lognormal && !(d.CV > 0 && d.CV <= 20):
-		return mistakeAt(n, "lognormal: cv: %v: the deviation, as a part of the mean, is above 0 and at most 20", d.CV)
+		return fmt.Sprintf("lognormal: cv: %v: the deviation, as a part of the mean, is above 0 and at most 20", d.CV)
 	case d.Kind != workload.Lognormal && d.CV != 0:
-		return mistakeAt(n, "cv is a field of lognormal alone")
+		return "cv is a field of lognormal alone"
 	case d.Kind == workload.Choose && (len(d.Of) == 0 || len(d.Of) > 1000):
-		return mistakeAt(n, "choose: from 1 to 1000 values")
+		return "choose: from 1 to 1000 values"
 	}
-	return nil
+	return ""
 }
 
 // least and most are the bounds of what may be drawn; false where there is no upper one.

@@ -3,11 +3,10 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+
+	"gbroker/internal/form"
 )
 
 // MostBytes is the size of the largest file that is read.
@@ -33,9 +32,16 @@ func Parse(name string, data []byte, quick bool) (*Experiment, error) {
 	if err == nil {
 		return e, nil
 	}
-	var m *Mistake
+	var several form.Mistakes
+	if errors.As(err, &several) {
+		for i := range several {
+			several[i].File = name
+		}
+		return nil, several
+	}
+	var m *form.Mistake
 	if !errors.As(err, &m) {
-		m = &Mistake{Text: err.Error()}
+		m = &form.Mistake{Text: err.Error()}
 	}
 	m.File = name
 	return nil, m
@@ -83,34 +89,19 @@ func parse(data []byte, quick bool) (e *Experiment, err error) {
 	return e, e.checkPlots(root, paths(append(full, axes...)))
 }
 
-// document is the one mapping of a file. A panic of the parser refuses the file as any mistake does.
-func document(data []byte) (root *ast.MappingNode, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			root, err = nil, fmt.Errorf("the file cannot be parsed: %v", p)
+// document is the one mapping of a file.
+func document(data []byte) (*ast.MappingNode, error) {
+	body, wrong := form.Parse("", data, 0)
+	switch root := body.(type) {
+	case *ast.MappingNode:
+		return root, nil
+	case nil:
+		if wrong != nil {
+			return nil, wrong
 		}
-	}()
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return nil, located(err)
-	}
-	for _, d := range file.Docs {
-		if d.Body == nil {
-			continue
-		}
-		m, ok := d.Body.(*ast.MappingNode)
-		switch {
-		case !ok:
-			return nil, mistakeAt(d.Body, "an experiment is fields, such as sites: and workload:")
-		case root != nil:
-			return nil, mistakeAt(d.Body, "a second document begins here: the file holds one")
-		}
-		root = m
-	}
-	if root == nil {
 		return nil, errors.New("the file is empty")
 	}
-	return root, nil
+	return nil, mistakeAt(body, "an experiment is fields, such as sites: and workload:")
 }
 
 // quicken takes the section quick out of the file, over the rest where that is asked for.
@@ -130,37 +121,12 @@ func quicken(root *ast.MappingNode, quick bool) error {
 
 // decode reads the file with one value in the place of each list.
 func decode(root *ast.MappingNode, axes []*axis, point []int) (s spec, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the file cannot be read: %v", p)
-		}
-	}()
 	for k, a := range axes {
 		a.at.Value = a.values[point[k]]
 	}
 	s = defaults()
-	if err := yaml.NodeToValue(root, &s, yaml.Strict()); err != nil {
-		return s, located(err)
+	if err := form.Decode("", root, &s).OrNil(); err != nil {
+		return s, err
 	}
 	return s, s.check(root)
-}
-
-// field is the node of a field by its path; the mapping that should hold it where it is not there.
-func field(n ast.Node, path string) ast.Node {
-	if path == "" {
-		return n
-	}
-	name, rest, _ := strings.Cut(path, ".")
-	if list, ok := n.(*ast.SequenceNode); ok {
-		var i int
-		if _, err := fmt.Sscan(name, &i); err == nil && i < len(list.Values) {
-			return field(list.Values[i], rest)
-		}
-	}
-	for _, e := range entries(n) {
-		if e.Key.GetToken().Value == name {
-			return field(e.Value, rest)
-		}
-	}
-	return n
 }
