@@ -57,7 +57,7 @@ check:
 # nothing to find there, and makes it some ten times slower; so has what is called TestSerial in the other
 # packages. What waits for real daemons and clusters is begun first; the longest, WHOLE, by itself: it has nothing but
 # tests of the programs in bin/, in which there is no detector.
-ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./api/workflow ./pbs/dialect ./test/house ./test/man ./test/mutate
+ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./pbs/dialect ./test/house ./test/man ./test/mutate
 WHOLE = ./test/e2e
 SERIAL = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestSerial' -- '*_test.go'))))
 
