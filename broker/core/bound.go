@@ -23,7 +23,7 @@ func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
 	defer c.settle()
 	if r, known := c.book.Get(job.Reservation); known {
 		need := c.limitOf(job) + job.Part.AtBarrier()
-		if why = c.tooSmall(&r, need, job.Demand.Cores()); why != nil {
+		if why = c.tooSmall(&r, need, &job.Demand); why != nil {
 			return b, why // it stays its holder's, for a job that fits
 		}
 	}
@@ -34,9 +34,9 @@ func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
 	return binding{r.ID}, nil
 }
 
-// tooSmall tells that a job may take longer than a reservation is, or more cores than its nodes have. Of one that was made
-// for a job the cores are not counted: a part has its own of them.
-func (c *reservations) tooSmall(r *grid.Reservation, limit grid.Tick, cores int) *grid.Refusal {
+// tooSmall tells that a job may take longer than a reservation is, or has no room on its nodes; without a demand these are
+// not looked at.
+func (c *reservations) tooSmall(r *grid.Reservation, limit grid.Tick, d *grid.Demand) *grid.Refusal {
 	need, length := limit+c.cfg.Slack, r.End-r.Start
 	switch {
 	case r.State.Over():
@@ -45,13 +45,33 @@ func (c *reservations) tooSmall(r *grid.Reservation, limit grid.Tick, cores int)
 			Kind: grid.Permanent, Reason: fmt.Sprintf("reservation %s is too short: with what its start and end take the job needs", r.ID),
 			Asked: need.Duration().String(), Available: length.Duration().String(),
 		}
-	case r.For == "" && r.Cores > 0 && cores > r.Cores:
-		return &grid.Refusal{
-			Kind: grid.Permanent, Reason: fmt.Sprintf("the nodes of reservation %s have too few processors", r.ID),
-			Asked: strconv.Itoa(cores), Available: strconv.Itoa(r.Cores),
-		}
+	case d != nil:
+		return c.tooNarrow(r, d)
 	}
 	return nil
+}
+
+// tooNarrow tells that the pieces of a job have no room on the nodes of a reservation, were nothing else there. Of one that was
+// made for a job that is not looked at: a part has its own of them.
+func (c *reservations) tooNarrow(r *grid.Reservation, d *grid.Demand) (why *grid.Refusal) {
+	s := plan.Snapshot{Site: c.cfg.Site, Shapes: c.shapes}
+	for _, name := range r.Nodes {
+		if n, known := c.nodes[name]; known {
+			n.Down = false // it may be up again by then
+			s.Nodes = append(s.Nodes, n)
+		}
+	}
+	switch cores := d.Cores(); {
+	case r.For != "":
+	case len(s.Nodes) == len(r.Nodes):
+		why = plan.Refuse(s, plan.Question{Demand: *d})
+	case r.Cores > 0 && cores > r.Cores: // the batch system has not been looked at since it has these nodes
+		why = &grid.Refusal{Kind: grid.Permanent, Reason: "too few processors", Asked: strconv.Itoa(cores), Available: strconv.Itoa(r.Cores)}
+	}
+	if why != nil {
+		why.Reason = fmt.Sprintf("the nodes of reservation %s have no room for it: %s", r.ID, why.Reason)
+	}
+	return why
 }
 
 // bound is what the batch system is told of the reservation of a job that names one.
@@ -68,7 +88,7 @@ func (c *reservations) reserved(id grid.ReservationID, q plan.Question) grid.Est
 	if !known || r.State.Over() {
 		return grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "reservation " + string(id) + " is not there, or over"}}
 	}
-	if why := c.tooSmall(&r, q.Limit, q.Demand.Cores()); why != nil && r.For == "" {
+	if why := c.tooSmall(&r, q.Limit, &q.Demand); why != nil && r.For == "" {
 		return grid.Estimate{Refusal: why}
 	}
 	wait := max(0, r.Start-q.NotBefore)

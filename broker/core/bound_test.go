@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/wire"
 )
 
@@ -67,9 +68,8 @@ func TestAReservationOutlivesAJobThatDoesNotFit(t *testing.T) {
 		id := grid.ReservationID("r1")
 		w.run(w.now+grid.Minute, func() bool { return false })
 		start := up(w.now + 10*grid.Minute)
-		b.host.core.reservations.cores["n0"] = 4
 		a.step(ReserveRequest{Token: 1, To: b.peer, Reserve: wire.Reserve{
-			ID: id, Holder: grid.User{Home: a.peer, Name: "alice"}, What: grid.NodesReserved, Nodes: []grid.NodeName{"n0"}, From: start, Until: start + grid.Hour,
+			ID: id, Holder: grid.User{Home: a.peer, Name: "alice"}, What: grid.NodesReserved, Nodes: []grid.NodeName{"n0", "n1", "n2", "n3"}, From: start, Until: start + grid.Hour,
 			Length: grid.Hour, Limit: grid.Minute, Grace: grid.Minute,
 		}})
 		state := func() grid.ReservationState {
@@ -83,7 +83,7 @@ func TestAReservationOutlivesAJobThatDoesNotFit(t *testing.T) {
 		hand := func(ulid string, cores int, walltime grid.Tick) *grid.Record {
 			j := jobOf(a.peer, a.name, ulid)
 			j.User, j.Walltime, j.Reservation, j.Sites = grid.User{Home: a.peer, Name: "alice"}, walltime, id, grid.Choice{Only: []grid.SiteName{b.name}}
-			j.Demand.Chunks = []grid.Chunk{{Count: 1, Processes: cores, Cores: cores}}
+			j.Demand.Chunks = []grid.Chunk{{Count: cores, Processes: 1, Cores: 1}}
 			a.step(Submit{Token: 2, Job: j, Key: ulid, Anyway: true})
 			w.until("it ends", func() bool { return w.allEnded([]grid.JobID{j.ID}) })
 			return w.home(j.ID)
@@ -102,6 +102,46 @@ func TestAReservationOutlivesAJobThatDoesNotFit(t *testing.T) {
 		}
 		if r := hand("3", 4, grid.Minute); r.State != grid.Completed {
 			t.Errorf("at site %d: the job that fits is %v: %s", at, r.State, r.Reason)
+		}
+	}
+}
+
+// A job fits a reservation by its pieces on the nodes of that, and not by their sum alone: also while one of them is down, and where the batch
+// system has not been looked at again since the reservation was made.
+func TestPiecesFitTheNodesOfAReservation(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 1)
+	c := d.core.reservations
+	look := shot(d.now)
+	look.Snapshot.Nodes = []plan.Node{{Name: "n1", Cores: 4, Memory: 8}, {Name: "n2", Cores: 4, Memory: 8, Down: true}, {Name: "n3", Cores: 64, Memory: 64}}
+	c.looked(look)
+	of := func(nodes ...grid.NodeName) *grid.Reservation {
+		return &grid.Reservation{ID: "r1", State: grid.Confirmed, Nodes: nodes, End: grid.Hour, Cores: 8}
+	}
+	pieces := func(count, cores int, memory int64, apart bool) *grid.Demand {
+		return &grid.Demand{Chunks: []grid.Chunk{{Count: count, Processes: 1, Cores: cores, Memory: memory}}, DistinctNodes: apart}
+	}
+	for name, x := range map[string]struct {
+		r    *grid.Reservation
+		d    *grid.Demand
+		fits bool
+	}{
+		"eight of one core":           {of("n1", "n2"), pieces(8, 1, 1, false), true},
+		"two on nodes of their own":   {of("n1", "n2"), pieces(2, 4, 8, true), true},
+		"two of three, of eight":      {of("n1", "n2"), pieces(2, 3, 1, false), true},
+		"one of five cores":           {of("n1", "n2"), pieces(1, 5, 1, false), false},
+		"three on nodes of their own": {of("n1", "n2"), pieces(3, 1, 1, true), false},
+		"three of two nodes' memory":  {of("n1", "n2"), pieces(3, 1, 6, false), false},
+		"nine cores":                  {of("n1", "n2"), pieces(9, 1, 1, false), false},
+		"nine, of nodes not seen":     {of("n1", "n8"), pieces(9, 1, 1, false), false},
+		"eight, of nodes not seen":    {of("n1", "n8"), pieces(8, 1, 1, false), true},
+	} {
+		if why := c.tooSmall(x.r, grid.Minute, x.d); (why == nil) != x.fits || why != nil && why.Kind != grid.Permanent {
+			t.Errorf("%s: %+v", name, why)
+		}
+		x.r.For = "a.1" // what was made for a job was made as it asks
+		if why := c.tooSmall(x.r, grid.Minute, x.d); why != nil {
+			t.Errorf("%s, made for its job: %+v", name, why)
 		}
 	}
 }

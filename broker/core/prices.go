@@ -89,8 +89,8 @@ func (c *reservations) beyondShare(id grid.ReservationID, holder grid.User, at g
 		return nil
 	}
 	all := 0
-	for _, n := range c.cores {
-		all += n
+	for _, n := range c.nodes {
+		all += n.Cores
 	}
 	most, has := int(prices.Share*float64(all)), c.book.Away(id, at.Start, at.End)
 	if has+cores <= most {

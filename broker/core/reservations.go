@@ -29,10 +29,11 @@ type reservations struct {
 	at      map[grid.ReservationID]*bookWork
 	pending []pendingReserve // that wait for a snapshot
 	moving  []pendingChange
-	cores   map[grid.NodeName]int
-	listing bool      // the batch system is being asked for its list
-	listed  grid.Tick // when it was last known
-	unsure  bool      // whether it still has what is in no book
+	nodes   map[grid.NodeName]plan.Node // of the last look at the batch system, and
+	shapes  plan.Shapes                 // what jobs can ask of it
+	listing bool                        // the batch system is being asked for its list
+	listed  grid.Tick                   // when it was last known
+	unsure  bool                        // whether it still has what is in no book
 
 	uplink     map[grid.PeerID]int64 // what is reserved of it, as it was told
 	uplinkRest int64
@@ -78,7 +79,7 @@ const (
 )
 
 func newReservations(k *kernel) *reservations {
-	c := &reservations{kernel: k, book: reserve.New(k.cfg.Reserving, nil), at: map[grid.ReservationID]*bookWork{}, cores: map[grid.NodeName]int{}}
+	c := &reservations{kernel: k, book: reserve.New(k.cfg.Reserving, nil), at: map[grid.ReservationID]*bookWork{}, nodes: map[grid.NodeName]plan.Node{}}
 	k.reserver = c
 	return c
 }

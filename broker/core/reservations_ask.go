@@ -35,7 +35,7 @@ func (c *reservations) reserve(from grid.PeerID, m wire.Reserve) {
 func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, rate float64) {
 	cores := 0
 	for _, n := range at.Nodes {
-		cores += c.cores[n]
+		cores += c.nodes[n].Cores
 	}
 	if why := c.beyondShare(m.ID, m.Holder, at, cores); why != nil {
 		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, why)

@@ -14,10 +14,11 @@ import (
 // looked finds nodes for those that named none.
 func (c *reservations) looked(e Looked) {
 	if e.Err == "" {
-		clear(c.cores)
+		clear(c.nodes)
 		for _, n := range e.Snapshot.Nodes {
-			c.cores[n.Name] = n.Cores
+			c.nodes[n.Name] = n
 		}
+		c.shapes = e.Snapshot.Shapes
 	}
 	c.lookedToMove(e)
 	pending := c.pending

@@ -85,7 +85,7 @@ func (c *reservations) placeFor(s plan.Snapshot, r *grid.Reservation, m wire.Cha
 func (c *reservations) nodesFor(s plan.Snapshot, r *grid.Reservation, m wire.Change) ([]grid.NodeName, *grid.Refusal) {
 	least := 0
 	for i, n := range r.Nodes {
-		if cores := c.cores[n]; i == 0 || cores < least {
+		if cores := c.nodes[n].Cores; i == 0 || cores < least {
 			least = cores
 		}
 	}
@@ -94,7 +94,7 @@ func (c *reservations) nodesFor(s plan.Snapshot, r *grid.Reservation, m wire.Cha
 	s.Reservations = slices.DeleteFunc(slices.Clone(s.Reservations), func(h plan.Reservation) bool { return h.ID == string(r.ID) })
 	whole := map[grid.NodeName]grid.Tick{} // how long a node is free, all of it
 	for _, slot := range c.free(plan.Build(s).Slots(nil, r.Holder, from, m.End), r.ID) {
-		if slot.Cores == c.cores[slot.Node] && slot.Cores >= least {
+		if slot.Cores == c.nodes[slot.Node].Cores && slot.Cores >= least {
 			whole[slot.Node] += slot.End - slot.Start
 		}
 	}
@@ -111,7 +111,7 @@ func (c *reservations) nodesFor(s plan.Snapshot, r *grid.Reservation, m wire.Cha
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(has(a), has(b)), cmp.Compare(c.cores[a], c.cores[b]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(has(a), has(b)), cmp.Compare(c.nodes[a].Cores, c.nodes[b].Cores), cmp.Compare(a, b))
 	})
 	if len(list) < m.Count {
 		return nil, &grid.Refusal{
@@ -139,7 +139,7 @@ func (c *reservations) changedBy(from grid.PeerID, m wire.Change, rate float64) 
 		Number: m.Number, For: m.For, Place: grid.Place{Nodes: m.Nodes, Start: m.Start, End: m.End}, Price: rate, Details: m.Details, Move: m.Move,
 	}
 	for _, n := range m.Nodes {
-		w.Cores += c.cores[n]
+		w.Cores += c.nodes[n].Cores
 	}
 	r, known := c.book.Get(m.ID)
 	if known && r.Holder.Home == from && m.Number > r.Number {
@@ -153,7 +153,7 @@ func (c *reservations) changedBy(from grid.PeerID, m wire.Change, rate float64) 
 		if j := c.job(r.For); r.For != "" && j != nil && (m.Move || m.For == r.For) {
 			to := r
 			to.Start, to.End = m.Start, m.End
-			if why := c.tooSmall(&to, c.limitOf(&j.rec.Job)+j.rec.Job.Part.AtBarrier(), 0); why != nil {
+			if why := c.tooSmall(&to, c.limitOf(&j.rec.Job)+j.rec.Job.Part.AtBarrier(), nil); why != nil {
 				return r, why
 			}
 		}
