@@ -88,7 +88,7 @@ func (c Config) system(o ours) (pbs.System, error) {
 	e := external.Config{
 		Client: client, Owner: o.Owner, Spool: o.Spool, Site: o.Site, Queue: x.Queue, Charge: x.Account,
 		Refresh: c.Batch.Refresh, Blind: x.Blind, Accounts: o.Accounts, Lend: o.Lend, Runner: c.runner(), Changed: o.Changed, Logger: o.Log,
-		Reach: x.Reach, Ports: x.Ports,
+		Ports: x.Ports,
 	}
 	if c.Batch.Ruled {
 		e.Policy = &c.Batch.Policy

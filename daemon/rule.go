@@ -213,6 +213,7 @@ func (s *site) chooseNeighbours() error {
 	s.keepNames(members)
 	s.monitor.SetPeers(members)
 	s.broker.Post(core.MembersChanged{Members: members})
+	s.takeReach(members)
 	s.repriced()
 	return nil
 }

@@ -118,6 +118,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	}
 	cfg.Members = cfg.Chosen(s.self, nil)
 	s.members, s.cfg.Members = cfg.Members, cfg.Members
+	s.facts.ReachPeers = reachPeers(s.self, s.facts.Reach, s.members)
 	if s.names, err = loadNames(filepath.Join(cfg.Data, "names.json")); err != nil {
 		log.Warn("former neighbours are shown by their peer IDs", zap.Error(err))
 	}

@@ -338,7 +338,7 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 	}}
 	for _, m := range s.site.memberList() {
 		facts, _ := s.site.factsOf(m.Peer)
-		facts.Name = m.Name
+		facts.Name, facts.Reach = m.Name, s.site.reachNames(m.Peer, facts)
 		v := api.SiteView{
 			Site: facts, Peer: m.Peer, Send: m.Send,
 			State: s.site.overlay.Liveness(m.Peer), Contact: s.site.overlay.Contact(m.Peer), Link: s.site.monitor.Link(m.Peer), Qualities: s.site.monitor.Qualities(m.Peer),

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/plan"
 )
@@ -13,15 +14,17 @@ import (
 type sized struct {
 	name      grid.SiteName
 	processes int
-	reach     []grid.SiteName
+	peer      grid.PeerID
+	facts     grid.Site
 }
 
 // sizes are those of this site and of all that it may send jobs to.
 func (s *site) sizes() []sized {
-	list := []sized{{s.facts.Name, s.factsNow().Processes, s.facts.Reach}}
+	own := s.factsNow()
+	list := []sized{{own.Name, own.Processes, s.self, own}}
 	for _, m := range s.memberList() {
 		if facts, _ := s.factsOf(m.Peer); m.Send {
-			list = append(list, sized{m.Name, facts.Processes, facts.Reach})
+			list = append(list, sized{m.Name, facts.Processes, m.Peer, facts})
 		}
 	}
 	return list
@@ -84,7 +87,7 @@ func together(of []sized, most int) (all int) {
 
 // apart says why no sites whose nodes reach each other have so many processors; "" where they may.
 func apart(of []sized, asked, most int) string {
-	sets, complete := plan.Meetings(len(of), func(a, b int) bool { return slices.Contains(of[a].reach, of[b].name) })
+	sets, complete := plan.Meetings(len(of), func(a, b int) bool { return of[a].facts.Reaches(of[b].peer, of[b].name) })
 	best := of[:min(len(of), 1)]
 	for _, set := range sets {
 		var meet []sized
@@ -104,4 +107,48 @@ func apart(of []sized, asked, most int) string {
 		names = append(names, string(s.name))
 	}
 	return fmt.Sprintf("its parts are to reach each other, and it asks for %d processors: of the sites whose nodes do (batch.reach, at each of them) no more than %d are together, at %s", asked, have, strings.Join(names, " and "))
+}
+
+// reachPeers are this site and those that it declares to reach, as far as they are its neighbours; none where it declares none.
+func reachPeers(self grid.PeerID, reach []grid.SiteName, members []grid.Member) (list []grid.PeerID) {
+	if len(reach) == 0 {
+		return nil
+	}
+	list = []grid.PeerID{self}
+	for _, m := range members {
+		if slices.Contains(reach, m.Name) {
+			list = append(list, m.Peer)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// takeReach has the neighbours hear who the sites are that this one declares to reach.
+func (s *site) takeReach(members []grid.Member) {
+	s.mu.Lock()
+	before := s.facts
+	s.facts.ReachPeers = reachPeers(s.self, s.facts.Reach, members)
+	facts := s.facts
+	s.mu.Unlock()
+	if !before.Same(facts) {
+		s.broker.Post(core.OwnSite{Site: facts})
+	}
+}
+
+// reachNames are the sites that another declares to reach, as they are called here; those that are not known here are left out.
+func (s *site) reachNames(p grid.PeerID, facts grid.Site) []grid.SiteName {
+	if len(facts.ReachPeers) == 0 {
+		return facts.Reach
+	}
+	var list []grid.SiteName
+	for _, other := range facts.ReachPeers {
+		if m, known := s.member(other); other != p && known {
+			list = append(list, m.Name)
+		} else if other == s.self {
+			list = append(list, s.facts.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }

@@ -14,6 +14,8 @@ type Submission struct {
 	Age           Tick // how long the job has waited since its submission at home
 	// Reservation binds it to a reservation of the site, by our identifier; "" is none.
 	Reservation string
+	// Reached tells of a part that the nodes of this site and of all others reach each other, as this one declares.
+	Reached bool
 }
 
 // BatchLimit is how long the attempt may have its place: a part of a co-allocated job waits there

@@ -40,10 +40,11 @@ type Part struct {
 	Within Tick // it ends itself unless it hears so long after its begin that all have begun
 }
 
-// PartSite is one site of a co-allocated job.
+// PartSite is one site of a co-allocated job, by the name that it has at the home.
 type PartSite struct {
 	Name      SiteName
 	Processes int
+	Peer      PeerID `json:",omitempty"` // "" where the home does not tell it
 }
 
 // Limits of a part.

@@ -41,8 +41,20 @@ type Site struct {
 	Draining     bool // takes no grid jobs for now
 	Load         Load // of its batch system, as it was last listed
 	Each         Each
-	Reach        []SiteName // of other sites whose nodes and those of this one reach each other, as its administrators declare
+	Reach        []SiteName // of other sites whose nodes and those of this one reach each other, as its administrators declare and call them
 	Batch        string     // the kind of its batch system, as its configuration names it; "" is not told
+	// ReachPeers are those of Reach that it knows, and itself: elsewhere they may be called otherwise. Brokers that do not tell
+	// it tell Reach alone.
+	ReachPeers []PeerID
+}
+
+// Reaches tells that the nodes of s and those of another site reach each other, as s declares: of a broker that does not say of
+// whom, as far as both call that site by one name.
+func (s *Site) Reaches(p PeerID, name SiteName) bool {
+	if p != "" && len(s.ReachPeers) > 0 {
+		return slices.Contains(s.ReachPeers, p)
+	}
+	return slices.Contains(s.Reach, name)
 }
 
 // Same tells that both say the same.

@@ -17,6 +17,7 @@ type partBody struct {
 type partSiteBody struct {
 	Name      string `msgpack:"n,omitempty"`
 	Processes int64  `msgpack:"p,omitempty"`
+	Peer      string `msgpack:"e,omitempty"` // came later, and is not hashed
 }
 
 func fromPart(p *grid.Part) *partBody {
@@ -25,7 +26,9 @@ func fromPart(p *grid.Part) *partBody {
 	}
 	return &partBody{
 		string(p.Of), uint64(p.Round), int64(p.Rank),
-		each(p.Sites, func(s grid.PartSite) partSiteBody { return partSiteBody{string(s.Name), int64(s.Processes)} }),
+		each(p.Sites, func(s grid.PartSite) partSiteBody {
+			return partSiteBody{string(s.Name), int64(s.Processes), string(s.Peer)}
+		}),
 		int64(p.Start), int64(p.Grace), int64(p.Within), int64(p.Limit),
 	}
 }
@@ -37,7 +40,7 @@ func (b *partBody) part(c *check) *grid.Part {
 	p := &grid.Part{
 		Of: c.jobID("of", b.Of), Round: c.u32("round", b.Round), Rank: c.count("rank", b.Rank, 0, grid.MaxPartSites-1),
 		Sites: list(c, "sites", b.Sites, grid.MaxPartSites, func(s partSiteBody, c *check) grid.PartSite {
-			return grid.PartSite{Name: c.site("name", s.Name), Processes: c.count("processes", s.Processes, 1, grid.MaxProcesses)}
+			return grid.PartSite{Name: c.site("name", s.Name), Processes: c.count("processes", s.Processes, 1, grid.MaxProcesses), Peer: c.optionalPeer("peer", s.Peer)}
 		}),
 		Start: c.wait("start", b.Start), Grace: c.wait("grace", b.Grace), Within: c.wait("within", b.Within), Limit: c.walltime("limit", b.Limit),
 	}

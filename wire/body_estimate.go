@@ -36,6 +36,7 @@ type siteBody struct {
 	Each  *eachBody `msgpack:"e,omitempty"` // so did Each
 	Batch string    `msgpack:"b,omitempty"` // and Batch
 	Reach []string  `msgpack:"r,omitempty"` // and Reach
+	Peers []string  `msgpack:"i,omitempty"` // and ReachPeers
 }
 
 type eachBody struct {
@@ -87,7 +88,7 @@ func (b *loadBody) load(c *check) grid.Load {
 }
 
 func fromSite(s grid.Site) siteBody {
-	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each), s.Batch, each(s.Reach, func(n grid.SiteName) string { return string(n) })}
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each), s.Batch, each(s.Reach, func(n grid.SiteName) string { return string(n) }), each(s.ReachPeers, func(p grid.PeerID) string { return string(p) })}
 }
 
 func (b siteBody) site(c *check) grid.Site {
@@ -101,6 +102,7 @@ func (b siteBody) site(c *check) grid.Site {
 		Load:         nested(c, "load", b.Load.load),
 		Each:         nested(c, "each", b.Each.each),
 		Batch:        c.word("batch", b.Batch, MaxWord),
+		ReachPeers:   list(c, "reach peers", b.Peers, grid.MaxChoice+1, func(p string, c *check) grid.PeerID { return c.peer("reach peer", p) }),
 		Reach:        list(c, "reach", b.Reach, grid.MaxChoice, func(n string, c *check) grid.SiteName { return c.site("reach", n) }),
 	}
 }

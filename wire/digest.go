@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"lukechampine.com/blake3"
 
@@ -19,9 +20,22 @@ const digestSalt = "gbroker job 1\n"
 func JobDigest(j grid.Job) grid.Hash {
 	var b bytes.Buffer
 	b.WriteString(digestSalt)
-	j.About, j.Sharing = grid.About{}, grid.Sharing{}
+	j.About, j.Sharing, j.Part = grid.About{}, grid.Sharing{}, nameless(j.Part)
 	write(&b, fromJob(j))
 	return grid.Hash(blake3.Sum256(b.Bytes()))
+}
+
+// nameless is a part without the peer IDs of its sites, which older brokers do not read.
+func nameless(p *grid.Part) *grid.Part {
+	if p == nil {
+		return nil
+	}
+	q := *p
+	q.Sites = slices.Clone(p.Sites)
+	for i := range q.Sites {
+		q.Sites[i].Peer = ""
+	}
+	return &q
 }
 
 // certificateSalt keeps what a certificate's signature covers apart from any other signed text.

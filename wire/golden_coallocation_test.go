@@ -1,6 +1,11 @@
 package wire
 
-import "gbroker/grid"
+import (
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+)
 
 // examplePart has every field set.
 func examplePart() *grid.Part {
@@ -40,11 +45,27 @@ func coallocated(offer Offer, report Report) map[string]Message {
 	offer.Job = exampleJob()
 	offer.Job.ID, offer.Job.Part, offer.Job.Reservation = aJob+".2", examplePart(), "r1"
 	offer.Handoff.Job = offer.Job.ID
+	named, part := offer, *offer.Job.Part
+	part.Sites = slices.Clone(part.Sites)
+	part.Sites[0].Peer, part.Sites[1].Peer = aPeer, other
+	named.Job.Part = &part
 	g := exampleGathered()
 	report.Arrived, report.Hosts, report.Address = Ago{12, true}, g.Hosts, g.Address
 	return map[string]Message{
-		"offer-part": offer, "report-arrived": report,
+		"offer-part": offer, "offer-part-peers": named, "report-arrived": report,
 		"slots-brief":  Slots{Of: aJob, Round: 9, Demand: exampleJob().Demand, Walltime: grid.Hour, User: exampleJob().User, To: grid.Day, Brief: true},
 		"gather-begun": Gather{Job: aJob + ".2", Epoch: grid.Epoch{Term: 1, Hop: 300}, Begun: true},
+	}
+}
+
+// Brokers that do not read who the sites of a part are give it the same digest.
+func TestDigestIsWithoutThePeersOfSites(t *testing.T) {
+	t.Parallel()
+	j := exampleJob()
+	j.Part = examplePart()
+	before := JobDigest(j)
+	j.Part.Sites[0].Peer = aPeer
+	if JobDigest(j) != before || j.Part.Sites[0].Peer != aPeer {
+		t.Error("the digest depends on them")
 	}
 }

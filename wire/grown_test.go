@@ -34,6 +34,8 @@ func grown() map[string]Message {
 			later["announce-batch"] = m
 			m.Site.Reach = []grid.SiteName{"beta", "gamma"}
 			later["announce-reach"] = m
+			m.Site.ReachPeers = []grid.PeerID{aPeer, other}
+			later["announce-reach-peers"] = m
 		case Change:
 			m.For, m.Nodes, m.Details, m.Move, m.Count = "", nil, nil, true, 6
 			later["change-move"] = m

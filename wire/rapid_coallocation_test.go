@@ -16,7 +16,7 @@ func (d draw) part() *grid.Part {
 		Limit: grid.Tick(d.n(1, int64(grid.MaxWalltime))),
 	}
 	for i := range d.n(1, grid.MaxPartSites) {
-		p.Sites = append(p.Sites, grid.PartSite{Name: grid.SiteName(string(rune('a'+i)) + d.name()), Processes: int(d.n(1, grid.MaxProcesses))})
+		p.Sites = append(p.Sites, grid.PartSite{Name: grid.SiteName(string(rune('a'+i)) + d.name()), Processes: int(d.n(1, grid.MaxProcesses)), Peer: d.peer()})
 	}
 	p.Rank = int(d.n(0, int64(len(p.Sites)-1)))
 	return p

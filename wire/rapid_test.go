@@ -216,7 +216,7 @@ func (d draw) site() grid.Site {
 		Speed: rapid.Float64Range(1e-9, MaxSpeed).Draw(d.T, "speed"), Architecture: d.word(), System: d.word(), Draining: d.yes(),
 		Load:  grid.Load{Cores: int(d.n(0, grid.MaxProcesses)), Busy: int(d.n(0, grid.MaxProcesses)), Waiting: int(d.n(0, grid.MaxProcesses))},
 		Each:  grid.Each{Disk: d.n(0, grid.MaxDisk), Clock: rapid.Float64Range(0, 1e12).Draw(d.T, "clock"), Bandwidth: rapid.Float64Range(0, 1e12).Draw(d.T, "bandwidth")},
-		Batch: d.word(), Reach: d.sites("r"),
+		Batch: d.word(), Reach: d.sites("r"), ReachPeers: many(d, 3, d.peer),
 	}
 }
 

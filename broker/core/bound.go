@@ -82,6 +82,19 @@ func (c *execution) bound(j *job) (b binding, why *grid.Refusal) {
 	return c.reservations.bind(j)
 }
 
+// reached tells of a part that this site declares of all its other sites that their nodes and those of here reach each other.
+func (c *execution) reached(p *grid.Part) bool {
+	if p == nil {
+		return false
+	}
+	for rank, other := range p.Sites {
+		if rank != p.Rank && !c.cfg.Site.Reaches(other.Peer, other.Name) {
+			return false
+		}
+	}
+	return true
+}
+
 // reserved is when a job that names a reservation would start here, after its delivery.
 func (c *reservations) reserved(id grid.ReservationID, q plan.Question) grid.Estimate {
 	r, known := c.book.Get(id)

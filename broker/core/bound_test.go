@@ -145,3 +145,22 @@ func TestPiecesFitTheNodesOfAReservation(t *testing.T) {
 		}
 	}
 }
+
+// A part is told that its site reaches the others by who they are; where their home does not tell that, by their names.
+func TestAPartIsReached(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 1)
+	c := d.core.execution
+	c.cfg.Site.Reach, c.cfg.Site.ReachPeers = []grid.SiteName{"beta"}, []grid.PeerID{"self", "peer-b"}
+	of := func(name grid.SiteName, p grid.PeerID) *grid.Part {
+		return &grid.Part{Rank: 1, Sites: []grid.PartSite{{Name: name, Peer: p}, {Name: "here", Peer: "x"}}}
+	}
+	for at, x := range []struct {
+		part *grid.Part
+		is   bool
+	}{{nil, false}, {of("gamma", "peer-b"), true}, {of("beta", "peer-c"), false}, {of("beta", ""), true}, {of("gamma", ""), false}} {
+		if c.reached(x.part) != x.is {
+			t.Errorf("%d: it is reached: %v", at, !x.is)
+		}
+	}
+}

@@ -140,8 +140,8 @@ type reachable struct {
 	peer    grid.PeerID
 	name    grid.SiteName
 	refusal *grid.Refusal
-	link    float64 // round trip, in seconds; 0 is not known
-	reach   []grid.SiteName
+	link    float64   // round trip, in seconds; 0 is not known
+	facts   grid.Site // as it told them last
 }
 
 // ending is what becomes of a whole.

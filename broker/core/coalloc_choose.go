@@ -185,14 +185,11 @@ func linkOf(sites []reachable) func(a, b grid.SiteName) grid.Tick {
 // meets tells of which sites the nodes reach each other, as they declare.
 func (s *coallocation) meets(sites []reachable) *plan.Meets {
 	names := make([]grid.SiteName, len(sites))
-	reach := make([]map[grid.SiteName]bool, len(sites))
 	for i, site := range sites {
-		names[i], reach[i] = site.name, make(map[grid.SiteName]bool, len(site.reach))
-		for _, name := range site.reach {
-			reach[i][name] = true
-		}
+		names[i] = site.name
 	}
-	return plan.NewMeets(names, func(a, b int) bool { return reach[a][names[b]] }, uint64(s.wholes.instant()))
+	reaches := func(a, b int) bool { return sites[a].facts.Reaches(sites[b].peer, sites[b].name) }
+	return plan.NewMeets(names, reaches, uint64(s.wholes.instant()))
 }
 
 // offersOf are what the sites told for a question, by the clock of this one and without what they refused since to

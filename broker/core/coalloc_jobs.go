@@ -165,24 +165,24 @@ func (w *wholeJobs) sites(id grid.JobID) (list []reachable) {
 	if j == nil {
 		return nil
 	}
-	add := func(p grid.PeerID, why *grid.Refusal, link float64, reach []grid.SiteName) {
+	add := func(p grid.PeerID, why *grid.Refusal, link float64, facts grid.Site) {
 		if no := w.search.unwanted(j, p); no != nil {
 			why = no
 		}
-		list = append(list, reachable{p, w.siteName(p), why, link, reach})
+		list = append(list, reachable{p, w.siteName(p), why, link, facts})
 	}
 	var own *grid.Refusal
 	if w.draining {
 		own = forNow(drained)
 	}
-	add(w.cfg.Self, own, 0, w.cfg.Site.Reach)
+	add(w.cfg.Self, own, 0, w.cfg.Site)
 	for _, p := range w.targets {
 		m := w.members[p]
 		var why *grid.Refusal
 		if m.live != grid.Alive {
 			why = forNow(notAlive)
 		}
-		add(p, why, m.link.RTT.Seconds(), m.site.Reach)
+		add(p, why, m.link.RTT.Seconds(), m.site)
 	}
 	return list
 }

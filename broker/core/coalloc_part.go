@@ -116,7 +116,7 @@ func (a *allocation) sites() []grid.PartSite {
 	list := a.current()
 	sites := make([]grid.PartSite, len(list))
 	for _, p := range list {
-		sites[p.Rank] = grid.PartSite{Name: p.Site, Processes: p.Processes}
+		sites[p.Rank] = grid.PartSite{Name: p.Site, Processes: p.Processes, Peer: p.Peer}
 	}
 	return sites
 }

@@ -122,13 +122,19 @@ func TestOnlySitesThatReachEachOther(t *testing.T) {
 	for _, x := range []struct {
 		b, c []grid.SiteName
 		is   grid.AllocationState
+		// who they are that these mean; none is told by an older broker
+		who, whoToo []grid.PeerID
 	}{
-		{[]grid.SiteName{"x", "cc"}, []grid.SiteName{"bb"}, grid.Reserving},
-		{[]grid.SiteName{"cc"}, nil, grid.Planned},
-		{nil, nil, grid.Planned},
+		{[]grid.SiteName{"x", "cc"}, []grid.SiteName{"bb"}, grid.Reserving, nil, nil},
+		{[]grid.SiteName{"cc"}, nil, grid.Planned, nil, nil},
+		{nil, nil, grid.Planned, nil, nil},
+		{[]grid.SiteName{"theirs"}, []grid.SiteName{"ours"}, grid.Reserving, []grid.PeerID{"b", "c"}, []grid.PeerID{"b", "c"}},
+		{[]grid.SiteName{"cc"}, []grid.SiteName{"bb"}, grid.Planned, []grid.PeerID{"b", "another"}, []grid.PeerID{"b", "c"}},
+		{[]grid.SiteName{"cc"}, []grid.SiteName{"ours"}, grid.Reserving, nil, []grid.PeerID{"b", "c"}},
 	} {
 		c := newCoallocated(t, 0, func(j *grid.Job) { j.Coallocation.Reach = true })
-		c.f.at[0].reach, c.f.at[1].reach = x.b, x.c
+		c.f.at[0].facts.Reach, c.f.at[1].facts.Reach = x.b, x.c
+		c.f.at[0].facts.ReachPeers, c.f.at[1].facts.ReachPeers = x.who, x.whoToo
 		c.settled()
 		c.slots("b", 0, 4)
 		c.slots("c", 0, 4)

@@ -58,7 +58,7 @@ func (c *execution) launch(j *job, why string) {
 			ID: c.attempt(j), Job: c.whole(j),
 			Limit:    c.limitOf(&j.rec.Job),
 			Expected: runTime(j.rec.Job.Walltime, c.cfg.Site.Speed),
-			Age:      c.now - j.rec.Submitted, Reservation: string(bound.id),
+			Age:      c.now - j.rec.Submitted, Reservation: string(bound.id), Reached: c.reached(j.rec.Job.Part),
 		},
 	})
 }

@@ -104,13 +104,13 @@ func (m *meeting) try(ctx context.Context) error {
 	return nil
 }
 
-// compare tells whether the other site declares this one too, by the same name: sites are matched by it.
+// compare tells whether the other site declares this one too.
 func (m *meeting) compare(sites []api.Site) {
 	at := slices.IndexFunc(sites, func(s api.Site) bool { return s.Name == m.site })
 	if at < 0 || !slices.Contains(m.cfg.Batch.External.Reach, m.site) || slices.Contains(sites[at].Reach, m.cfg.Site) {
 		return
 	}
-	m.say(daemon.Mend, "reach", "batch.reach names %s here, and %s there names %q and not %s: no job that needs both gets them. Write %s there, and call each site by one name in all files of neighbours",
+	m.say(daemon.Mend, "reach", "batch.reach names %s here, and %s there names %q and not %s, as they are called here: no job that needs both gets them. Write there the name that its file of neighbours has for %s",
 		m.site, m.site, sites[at].Reach, m.cfg.Site, m.cfg.Site)
 }
 

@@ -133,7 +133,7 @@ func TestReachIsJudged(t *testing.T) {
 	}
 }
 
-// A site that is declared here, and does not declare this one by the name by which it calls itself, is told of.
+// A site that is declared here, and does not declare this one is told of.
 func TestReachIsMutual(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -55,7 +55,6 @@ type Config struct {
 	Starters map[string][]string // see wrapper.Spec
 	Grace    time.Duration       // between TERM and KILL; 0 is 5 s
 	Ports    grid.Ports          // see wrapper.Spec; zero is grid.DefaultPorts
-	Reach    []grid.SiteName     // see wrapper.Spec
 	// Changed is called, from any goroutine, when the progress of an attempt may have changed.
 	// It must not wait for a method of the System. nil: nobody is told.
 	Changed func(grid.AttemptID)

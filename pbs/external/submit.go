@@ -261,7 +261,7 @@ func (s *System) script(sub grid.Submission, blind bool) ([]byte, error) {
 		ID: sub.ID, Site: s.config.Site.Name, Work: sub.Work, Control: sub.Control, Program: sub.Job.Program, Warning: sub.Job.Warning,
 		Processes: sub.Job.Demand.Processes(), Limit: max(sub.Limit, s.config.Client.Traits().Least), Grace: s.config.Grace,
 		Environment: s.config.Environment, Path: s.config.Path, Starters: s.config.Starters,
-		Part: sub.Job.Part, Ports: s.config.Ports, Reach: s.config.Reach,
+		Part: sub.Job.Part, Ports: s.config.Ports, Reached: sub.Reached,
 	}
 	if blind {
 		w.Control = ""

@@ -224,9 +224,7 @@ int main(int argc, char **argv) {
 			if n.Site = "s0"; rank == 1 {
 				n.Site = "s1"
 			}
-			if n.Reach = []grid.SiteName{"s0", "s1"}; !reached && rank == 1 {
-				n.Reach = nil
-			}
+			n.Reached = reached || rank == 0
 			n.Part = &grid.Part{
 				Of: "home.01ABCDEFGHJKMNPQRSTVWXYZ00", Round: 1, Rank: rank, Sites: []grid.PartSite{{Name: "s0", Processes: 2}, {Name: "s1", Processes: 3}},
 				Start: control.Now(), Grace: grid.Minute, Within: grid.Minute,

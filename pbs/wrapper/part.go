@@ -2,7 +2,6 @@ package wrapper
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 
 	"gbroker/grid"
@@ -28,7 +27,7 @@ func (s Spec) part(set func(name, value string), number func(name string, n int6
 	set("part_of", string(s.Part.Of))
 	set("part_site", string(s.Part.Site()))
 	number("part_rank", int64(s.Part.Rank))
-	if s.reached() {
+	if s.Reached {
 		set("reach", "yes")
 	} else {
 		set("reach", "")
@@ -40,16 +39,6 @@ func (s Spec) part(set func(name, value string), number func(name string, n int6
 	number("port_first", int64(s.Ports.First))
 	number("port_count", int64(s.Ports.Last-s.Ports.First+1))
 	set("all_hosts", s.Control+"/sites."+s.ID.Epoch.String()+"."+strconv.FormatUint(uint64(s.ID.Attempt), 10))
-}
-
-// reached tells that the nodes of this site and of all others of the part reach each other.
-func (s Spec) reached() bool {
-	for _, other := range s.Part.Sites {
-		if other.Name != s.Part.Site() && !slices.Contains(s.Reach, other.Name) {
-			return false
-		}
-	}
-	return true
 }
 
 // found are the variables of the program that are known only on the node, and those of the

@@ -39,9 +39,9 @@ type Spec struct {
 	// for programs to meet at, from the first to the last.
 	Part  *grid.Part
 	Ports grid.Ports
-	// Reach are the sites whose nodes and those of this one reach each other, every port in Ports and
-	// those that MPI takes: over them a program of MPICH is one.
-	Reach []grid.SiteName
+	// Reached tells that the nodes of this site and those of all others of the part reach each other, every port in Ports
+	// and those that MPI takes: over them a program of MPICH is one.
+	Reached bool
 }
 
 // MaxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
