@@ -60,6 +60,10 @@ type Record struct {
 	Stay *Decision
 }
 
+// Wished tells that the job's user wants its end. Whether its deadline has passed each owner sees by his own clock, and asks nobody
+// else for its end.
+func (r *Record) Wished() bool { return r.CancelRequested && !r.Overdue }
+
 // Why is the reason of the state with what holds the job up in it.
 func (r *Record) Why() string {
 	switch {

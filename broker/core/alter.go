@@ -100,7 +100,7 @@ func (c *terms) mayAlter(j *job, to grid.Alteration) error {
 func (c *terms) pursue(j *job) {
 	r := &j.rec
 	if r.Role != grid.Owning {
-		c.send(r.Owner, c.word(j, wire.ReportAck{Job: r.Job.ID, Epoch: claimed(r), Number: r.Report, Cancel: r.CancelRequested}))
+		c.send(r.Owner, c.word(j, wire.ReportAck{Job: r.Job.ID, Epoch: claimed(r), Number: r.Report, Cancel: r.Wished()}))
 		return
 	}
 	switch {

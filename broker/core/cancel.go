@@ -35,11 +35,29 @@ func (c *home) cancelRequest(e CancelRequest) {
 
 // wantGone sets the flag, once, wherever it is first heard.
 func (c *home) wantGone(j *job, by string) {
-	if j.rec.State.Terminal() || j.rec.CancelRequested || j.rec.End != 0 {
+	if j.rec.State.Terminal() || j.rec.End != 0 || !j.wish() {
 		return
 	}
-	j.rec.CancelRequested = true
 	c.save(j, "cancel requested by "+by)
+	c.enforceCancel(j)
+}
+
+// wish notes that the job's user wants its end; false is that this was known.
+func (j *job) wish() bool {
+	if j.rec.Wished() {
+		return false
+	}
+	j.rec.CancelRequested, j.rec.Overdue = true, false
+	return true
+}
+
+// endOverdue ends a job whose deadline has passed by the clock of this site, which owns it.
+func (c *home) endOverdue(j *job) {
+	if j.rec.CancelRequested {
+		return
+	}
+	j.rec.CancelRequested, j.rec.Overdue = true, true
+	c.save(j, "its deadline, "+j.rec.Job.Terms.Deadline.Stamp()+", has passed")
 	c.enforceCancel(j)
 }
 
@@ -88,7 +106,7 @@ func (c *home) pursueCancel(j *job) {
 	case !j.rec.CancelRequested || j.rec.State.Terminal() || j.rec.End != 0:
 	case j.rec.Role == grid.Owning:
 		c.enforceCancel(j)
-	case c.isHome(j):
+	case c.isHome(j) && j.rec.Wished():
 		if j.rec.Handoff.Phase == grid.NoHandoff { // Commit carries the flag itself
 			c.send(j.rec.Owner, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 		}
@@ -121,8 +139,7 @@ func (c *home) onCancel(from grid.PeerID, m wire.Cancel) {
 	if c.gates.beforeObeying(j, m.Epoch) != open {
 		return
 	}
-	if !j.rec.CancelRequested {
-		j.rec.CancelRequested = true
+	if j.wish() {
 		c.save(j, "cancel requested at home")
 		if j.rec.Role == grid.Owning {
 			c.enforceCancel(j)

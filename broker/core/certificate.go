@@ -174,7 +174,7 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate, started boo
 	}
 	j.rec.Tenure = j.rec.Next(j.rec.Role, last.To, last.Epoch)
 	j.rec.Certificates = certificates
-	j.rec.CancelRequested = c.gates.carried(j.rec.CancelRequested)
+	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished()), false
 	j.heard = c.now
 	c.save(j, "handed on to "+string(c.siteName(last.To)))
 	return believed

@@ -158,7 +158,7 @@ func (c *home) refuseClaim(j *job) {
 func (c *home) lostHeard(from grid.PeerID, j *job, m wire.Report) {
 	switch m.State {
 	case grid.Running, grid.Finished:
-		c.send(from, c.terms.word(j, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested}))
+		c.send(from, c.terms.word(j, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.Wished()}))
 	case grid.StageOut:
 		if !isResult(m) { // no more is known than before
 			c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})

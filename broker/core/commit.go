@@ -159,7 +159,7 @@ func (c *ownership) onInquire(from grid.PeerID, m wire.Inquire) {
 		if c.gates.beforeVerdict() != open {
 			return // it asks again
 		}
-		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.CancelRequested
+		answer.Owner, answer.Cancel = j.rec.Owner, j.rec.Wished()
 		h := j.rec.Handoff
 		mine := h.To == from && h.Epoch == m.Handoff.Epoch
 		switch {

@@ -260,7 +260,7 @@ func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 func (c *ownership) leaves(j *job) { j.rec.Run, j.rec.Adopted = grid.Run{}, grid.Epoch{} }
 
 func (c *ownership) commitOf(j *job) wire.Commit {
-	return wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.CancelRequested, Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate}
+	return wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.Wished(), Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate}
 }
 
 // givenUpOn tells that the job was committed to a candidate that never said that it owns it, and

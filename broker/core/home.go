@@ -176,7 +176,7 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		c.tellVersion(from, j)
 		return
 	}
-	c.send(from, c.terms.word(j, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.CancelRequested}))
+	c.send(from, c.terms.word(j, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.Wished()}))
 }
 
 // newOwner says why the one who reports is not the owner. One that the home does not
@@ -232,7 +232,9 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 	}
 	r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = m.ExitCode, m.HasExit, m.Signal, m.Reason, m.Usage
 	r.Arrived, r.Hosts, r.Address = c.keepInstant(r.Arrived, m.Arrived), m.Hosts, m.Address
-	r.CancelRequested = r.CancelRequested || m.Cancel
+	if m.Cancel {
+		j.wish()
+	}
 	r.ContactLost = 0
 	c.estimateOf(r, m)
 	if m.State == grid.StageOut {

@@ -104,7 +104,7 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	}
 	answer := wire.Recalled{
 		Job: c.whole(j), Epoch: j.rec.Epoch, Owning: j.rec.Role != grid.Prepared,
-		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.CancelRequested, Certificates: j.rec.Certificates,
+		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.Wished(), Certificates: j.rec.Certificates,
 		Deadline: c.ahead(j.rec.Job.Terms.Deadline),
 	}
 	if !answer.Owning {

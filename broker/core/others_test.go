@@ -95,6 +95,7 @@ func (o *others) runAgain(j *job, why string)       { o.did("runAgain %s %v", j.
 func (o *others) sendClosed(to grid.PeerID, j *job) { o.did("sendClosed %v %s", to, j.rec.Job.ID) }
 func (o *others) terminal(j *job, s grid.State)     { o.did("terminal %s %v", j.rec.Job.ID, s) }
 func (o *others) conclude(j *job)                   { o.did("conclude %s", j.rec.Job.ID) }
+func (o *others) endOverdue(j *job)                 { o.did("endOverdue %s", j.rec.Job.ID) }
 func (o *others) wantGone(j *job, by string)        { o.did("wantGone %s %v", j.rec.Job.ID, by) }
 
 // what is needed of ownership

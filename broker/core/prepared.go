@@ -112,7 +112,7 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	// It may have been here before, to the end: nothing of that is true of what it is now.
 	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
 	c.begins(j, grid.Ready)
-	j.rec.CancelRequested = c.gates.carried(j.rec.CancelRequested || cancel)
+	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished() || cancel), false
 	c.disarm(j, onPrepared)
 	j.homeHeard = c.now
 	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {

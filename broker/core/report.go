@@ -29,7 +29,7 @@ func (c *home) reportOf(j *job) wire.Report {
 		Job: r.Job.ID, Epoch: r.Epoch, Number: r.Report, State: r.State, Attempt: r.Attempt, Local: r.Local,
 		Started: c.ago(r.Started), Finished: c.ago(r.Finished),
 		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(),
-		Cancel: r.CancelRequested, Usage: r.Usage,
+		Cancel: r.Wished(), Usage: r.Usage,
 	}
 	if r.EstimateNow != 0 && r.State == grid.Assigned {
 		m.Estimate = wire.In{Span: r.EstimateNow - c.now, Known: true}
@@ -70,8 +70,7 @@ func (c *home) onReportAck(from grid.PeerID, m wire.ReportAck) {
 			c.arm(j, onReport, c.cfg.Digest)
 		}
 	}
-	if m.Cancel && !j.rec.CancelRequested {
-		j.rec.CancelRequested = true
+	if m.Cancel && j.wish() {
 		c.save(j, "cancel requested at home")
 		c.enforceCancel(j)
 	}

@@ -2,7 +2,6 @@ package core
 
 import (
 	"cmp"
-	"fmt"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -43,7 +42,7 @@ type terms struct {
 		kept(j *job) keeping
 	}
 	home interface {
-		wantGone(j *job, by string)
+		endOverdue(j *job)
 	}
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)
@@ -196,12 +195,11 @@ func (c *terms) giveBack(j *job) {
 }
 
 // Deadlines. A job ends by its deadline wherever it is: its owner asks for its end as its user
-// would (cancel.go), and that end is CANCELLED_DEADLINE.
+// would (cancel.go), and that end is CANCELLED_DEADLINE. It does so by its own clock, and asks nobody else for it: see [grid.Record.Wished].
 
 func (c *terms) deadlineDue(j *job) {
 	if c.gates.beforeOverdue(j) == open {
-		j.rec.Overdue = j.rec.Overdue || !j.rec.CancelRequested
-		c.home.wantGone(j, fmt.Sprintf("its deadline, %s", j.rec.Job.Terms.Deadline.Stamp()))
+		c.home.endOverdue(j)
 	}
 }
 

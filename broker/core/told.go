@@ -24,7 +24,7 @@ type said struct {
 }
 
 func saidOf(r *grid.Record) said {
-	s := said{cancel: r.CancelRequested, removed: r.Removed}
+	s := said{cancel: r.Wished(), removed: r.Removed}
 	if r.State.Terminal() {
 		s.state = r.State
 	}
@@ -72,8 +72,7 @@ func (c *recovery) lacks(j *job, t *grid.Record) bool {
 	case ended, t.Removed:
 		c.becomeAsTold(j, t)
 		return true
-	case t.CancelRequested && !j.rec.CancelRequested && !j.rec.State.Terminal():
-		j.rec.CancelRequested = true
+	case t.Wished() && !j.rec.State.Terminal() && j.wish():
 		j.said.cancel = true
 		return true
 	}
