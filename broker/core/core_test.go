@@ -75,7 +75,7 @@ func (w *world) checkEnd(seed uint64, id grid.JobID) (moved int) {
 	switch {
 	case r.State == grid.Completed && starts != 1 && !r.Job.Rerunnable, r.State == grid.Completed && starts == 0:
 		w.t.Fatalf("%s, but was started %d times\n%s", where, starts, w.story(id))
-	case r.State == grid.Failed && w.disappeared(id) && !r.Job.Rerunnable:
+	case r.State == grid.Failed && w.disappeared(id) && (!r.Job.Rerunnable || r.CancelRequested):
 	case r.State == grid.Killed && !r.CancelRequested, r.State == grid.Lost, r.State == grid.Failed:
 		w.t.Fatalf("%s without a reason in truth\n%s", where, w.story(id))
 	}

@@ -80,14 +80,11 @@ func (c *gates) beforeRepeating(j *job) gate {
 }
 
 // beforeTakingBack is what has to be known before a job that was committed is taken back: the candidate's word never
-// to own it, from the journal that was ready, or a later life of that. A branch of this journal that is lost may have taken it back
-// before, on the same word, and given it to another.
+// to own it, from the journal that was ready, or a later life of that.
 func (c *gates) beforeTakingBack(j *job, m wire.Declined) gate {
-	switch k := j.rec.Candidate; {
-	case c.recovery.recounting():
-		return untilAll
-	case j.recovered && c.silent(unspoken):
-		return untilNeighbours
+	switch hold, k := c.beforeReturning(j), j.rec.Candidate; {
+	case hold != open:
+		return hold
 	case m.Journal.Incarnation != k.Incarnation, m.Journal.Life == k.Life && m.Journal.Sequence < k.Sequence:
 		return untilForgotten // that journal is not the one that was ready: it may have owned
 	case m.Journal.Life != k.Life && m.Ready != k:
@@ -104,12 +101,24 @@ func (c *gates) beforeResuming(j *job, from grid.PeerID, m wire.Declined) gate {
 	switch {
 	case !c.isHome(j), r.Role != grid.Watching, r.Owner != from, r.Epoch != m.Handoff.Epoch, m.Handoff.To != from, r.State.Terminal(), j.asked == 0:
 		return forAnother
+	case c.beforeReturning(j) != open:
+		return c.beforeReturning(j)
+	case r.Handoff.Epoch == r.Epoch, r.Report > 0, r.Adopted != (grid.Epoch{}), r.Job.Part != nil, r.End != 0, !r.Job.Rerunnable && r.Started > 0:
+		return untilForgotten
+	}
+	return open
+}
+
+// beforeReturning is what has to be known before a job that another had, or was to get, is this site's again, by whatever word of his: a
+// branch of this journal that is lost may have taken it back before, on the same word, and given it to a third.
+func (c *gates) beforeReturning(j *job) gate {
+	switch {
+	case c.without(ReturnedUnasked):
+		return open
 	case c.recovery.recounting():
 		return untilAll
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours
-	case r.Handoff.Epoch == r.Epoch, r.Report > 0, r.Adopted != (grid.Epoch{}), r.Job.Part != nil, r.End != 0, !r.Job.Rerunnable && r.Started > 0:
-		return untilForgotten
 	}
 	return open
 }
@@ -127,6 +136,8 @@ func (c *gates) beforeReclaiming() gate {
 // a journal that is lost, or until it ended elsewhere. Then the offer is a late copy, and whoever has heard nothing of that run would say that it was committed.
 func (c *gates) beforePreparing(b wire.HandoffID) gate {
 	switch {
+	case c.without(LateOffersCount):
+		return open
 	case !c.recovery.read():
 		return untilDirectory
 	case !c.recovery.tracesOf(b.Job).Before(b.Epoch):

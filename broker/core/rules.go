@@ -19,6 +19,12 @@ const (
 	CommitCreates
 	// UnknownTakenBack: the owner takes a job back that the candidate says it has no record of.
 	UnknownTakenBack
+	// ReturnedUnasked: a broker takes a job back, at the word of who had it, before others have said what they saw of its journal.
+	// Histories hardly notice it, as two branches of a journal have to hear one word; TestNothingIsTakenBackBeforeAllWereAsked holds it.
+	ReturnedUnasked
+	// LateOffersCount: an offer is considered though this site has owned the job at that epoch, as far as others and its control
+	// directories know.
+	LateOffersCount
 	// CancelledToldEarly: a home tells KILLED before the owner has confirmed it.
 	CancelledToldEarly
 	// NoLease: an owner waits for ever for a candidate that has accepted.

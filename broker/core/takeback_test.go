@@ -9,22 +9,23 @@ import (
 
 // A journal that was put back has a job as given to b, who has declined it since. In the part that is lost this site may have
 // taken it back, and given it to c: so b's word counts only when all were asked, and after any start when those that live
-// have said what they saw.
+// have said what they saw. The same goes for a job that c gave to b, and of which this site is the home.
 func TestNothingIsTakenBackBeforeAllWereAsked(t *testing.T) {
 	t.Parallel()
 	at := grid.Epoch{Term: 1, Hop: 9}
 	ready := grid.JournalID{Incarnation: 7, Life: 1, Sequence: 40}
-	for _, home := range []grid.PeerID{me, it} {
-		j := jobOf(home, "a", "1")
-		given := grid.Record{
-			Job: j, State: grid.Moving,
-			Tenure: grid.Tenure{Role: grid.Tombstone, Owner: her, Epoch: at, Candidate: ready, Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: at}},
-		}
-		if home == me {
-			given.Role = grid.Watching
-		}
+	committed := grid.Tenure{Role: grid.Tombstone, Owner: her, Epoch: at, Candidate: ready, Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: at}}
+	ours := committed
+	ours.Role = grid.Watching
+	for home, given := range map[string]grid.Record{
+		"elsewhere":       {Job: jobOf(it, "a", "1"), State: grid.Moving, Tenure: committed},
+		"here":            {Job: jobOf(me, "a", "1"), State: grid.Moving, Tenure: ours},
+		"here, c gave it": watched(jobOf(me, "a", "1"), at),
+	} {
+		j := given.Job
 		declines := Message{her, wire.Declined{Handoff: wire.HandoffID{Job: j.ID, Epoch: at, To: her, Digest: wire.JobDigest(j)}, Journal: ready}}
 		owns := func(c *Core) bool {
+			c.jobs[j.ID].asked = c.now
 			c.Step(c.now+1, declines)
 			return c.jobs[j.ID].rec.Role == grid.Owning
 		}
