@@ -85,7 +85,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		}
 		if f.cancel > 0 && (r == nil || !r.CancelRequested) {
 			f.unwished = true // until others have said it
-			if !f.elsewhere(func(o *grid.Record) bool { return o.CancelRequested }) {
+			if !f.elsewhere((*grid.Record).Wished) {
 				f.cancel = 0 // its user has to say it again
 			}
 		}

@@ -148,10 +148,16 @@ func (t *truth) mayBegin(s *site, l *local) {
 	}
 }
 
-// onlyOnce: no other round has begun of what may not run twice.
+// onlyOnce: no other round has begun of what may not run twice, nor has one site begun all of it.
 func (t *truth) onlyOnce(r *round, now start) {
 	if r.of.rerun || r.of.torn() {
 		return
+	}
+	for _, e := range r.of.starts {
+		if !r.of.fencedOff(e, now) && !r.of.untraceable(e) && !r.of.unheardOf(e.id.Epoch, now.queued) {
+			r.of.home.w.violate("S4", r.of.id, "%s, which is not rerunnable, starts at %s in round %d, and all of it has started at %s as %s", now.id, now.where.name(), r.n, e.where.name(), e.id)
+			return
+		}
 	}
 	for _, other := range r.of.rounds {
 		for _, p := range other.parts {
@@ -205,6 +211,11 @@ func (t *truth) judgeWhole(s *site, f *fact, r *grid.Record) {
 	case r.State == grid.Failed && !began && !lost && !f.unsupplied && !f.removed && !f.refused && !f.stranded:
 		s.w.violate("S5", f.id, "%s is told to be FAILED (%s), and no part of it has begun", f.id, r.Reason)
 	}
+}
+
+// endedByParts: what is told of its end is not that of a program of its own, which one site had begun before its home chose several.
+func (f *fact) endedByParts(r *grid.Record) bool {
+	return r.State == grid.Completed && !f.inOneSite() && !f.endedSo(r)
 }
 
 // endedTogether tells that all parts of a round have begun, and that one of them ended with that exit code; if it is 0

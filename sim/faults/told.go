@@ -55,10 +55,6 @@ func (f *fact) gone(now grid.Tick) {
 // judge checks that a final state is true.
 func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	w := s.w
-	if f.isWhole() && len(f.rounds) > 0 && len(f.starts) == 0 {
-		t.judgeWhole(s, f, r)
-		return
-	}
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
 	runs := f.running[r.Epoch.Term] > 0 || r.Adopted != (grid.Epoch{}) && f.running[r.Adopted.Term] > 0
 	unseen := func(e start) bool {
@@ -67,6 +63,10 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	}
 	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, unseen) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
+		return
+	}
+	if f.isWhole() && len(f.rounds) > 0 && (len(f.starts) == 0 || f.endedByParts(r)) {
+		t.judgeWhole(s, f, r)
 		return
 	}
 	switch r.State {
