@@ -44,6 +44,8 @@ type FlowSubmission struct {
 	Retries int        `json:"retries"` // of a rerunnable task that has failed
 	Tasks   []FlowTask `json:"tasks"`
 	Files   []File     `json:"files"` // beside the workflow: those that its tasks need and no task makes
+	// QueueAnyway: it is taken though no known site could ever run one of its tasks.
+	QueueAnyway bool `json:"queue_anyway,omitempty"`
 	// Resumes is a workflow of this home that has ended: what is as it was there is not run again.
 	Resumes FlowID `json:"resumes,omitempty"`
 	// Periodic runs it again and again; null runs it once.

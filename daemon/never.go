@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"gbroker/api"
 	"gbroker/broker/core"
 	"gbroker/grid"
 )
@@ -19,13 +21,38 @@ func never(j *grid.Job, d grid.Decision) error {
 		d.Candidates = slices.DeleteFunc(d.Candidates, func(c grid.Candidate) bool { return !slices.Contains(j.Sites.Only, c.Site) })
 		return fmt.Errorf("%w: the job cannot run in its reservation: %s", grid.ErrInvalid, core.Reasons(d))
 	}
-	return fmt.Errorf("%w: no site that is known here could ever run it: %s; correct the document, %sor submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, core.Reasons(d), severalSites(d))
+	return &api.Impossible{Why: core.Reasons(d), Wide: tooWideForAll(d)}
 }
 
-// severalSites is the way out for a job that is wider than every site.
-func severalSites(d grid.Decision) string {
-	if len(d.Candidates) > 1 && slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.TooWide }) {
-		return "let it have several sites (--sites-at-most, or Coallocation in the document), "
+// tooWideForAll tells of a job that is wider than every site alone.
+func tooWideForAll(d grid.Decision) bool {
+	return len(d.Candidates) > 1 && slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.TooWide })
+}
+
+// Never says of each job why no site that is known here could ever run it; "" where one may. Those that any site can run are not asked about.
+func (s service) Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]string, error) {
+	why := make([]string, len(jobs))
+	var asked []grid.Job
+	var at []int
+	for i := range jobs {
+		switch {
+		case jobs[i].Coallocation != nil:
+			why[i] = tooWide(&jobs[i], s.site.sizes())
+		case !simple(jobs[i], s.site.factsNow()):
+			asked, at = append(asked, jobs[i]), append(at, i)
+		}
 	}
-	return ""
+	if len(asked) == 0 {
+		return why, nil
+	}
+	answers, err := s.WhereEach(ctx, who, asked)
+	if err != nil {
+		return nil, err
+	}
+	for k, d := range answers {
+		if core.Never(d) {
+			why[at[k]] = core.Reasons(d)
+		}
+	}
+	return why, nil
 }

@@ -18,6 +18,7 @@ import (
 type flowSubmission struct {
 	key    string
 	wait   bool
+	anyway bool
 	output string
 	json   bool
 }
@@ -25,6 +26,7 @@ type flowSubmission struct {
 func (f *flowSubmission) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.key, "key", "", "submit under this `KEY`: the same key again is the same workflow")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until it has ended")
+	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run one of its tasks: one may come")
 	cmd.Flags().StringVar(&f.output, "output", "", "wait, and fetch what the last tasks left into a folder of `DIR` each")
 	jsonFlag(cmd, &f.json)
 }
@@ -64,6 +66,7 @@ func handInFlow(cmd *cobra.Command, c *api.Client, file string, resumes api.Flow
 	if len(w.wrong) > 0 {
 		return mistakes(cmd, w.wrong)
 	}
+	sub.QueueAnyway = f.anyway
 	if sub.Key, sub.Resumes = f.key, resumes; sub.Key == "" {
 		sub.Key = rand.Text()
 	}

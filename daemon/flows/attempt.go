@@ -216,11 +216,14 @@ func (f *flow) handIn(ctx context.Context, i int, digests []string, inputs []inp
 		j.Sites.Prefer = []grid.SiteName{grid.SiteName(prefer)}
 	}
 	j.Sharing = grid.Sharing{Keep: f.shares(i), Grants: f.grants(inputs)}
-	given := api.NewJob{Key: key, Job: j}
+	given := api.NewJob{Key: key, Job: j, QueueAnyway: f.spec.Submission.QueueAnyway}
 	if begun.Attempt == 1 {
 		given.Held = begun.Reservation
 	}
 	r, _, err := jobs.Submit(ctx, who, given)
+	if never := new(api.Impossible); errors.As(err, &never) {
+		err = fmt.Errorf("%w: no site that is known here now could ever run it: %s; 'gclient flow resume' goes on when one can, or with an edited file", grid.ErrInvalid, never.Why)
+	}
 	if err != nil {
 		return "", begun.Digest, fmt.Errorf("handing in task %s: %w", f.parts[i].Name, err)
 	}

@@ -101,6 +101,22 @@ func (b *broker) WhereEach(ctx context.Context, _ api.Identity, jobs []grid.Job)
 	return list, nil
 }
 
+// Never says of jobs that all refuse for ever why.
+func (b *broker) Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]string, error) {
+	why := make([]string, len(jobs))
+	list, err := b.WhereEach(ctx, who, jobs)
+	for i, d := range list {
+		for _, c := range d.Candidates {
+			if c.Refusal == nil || c.Refusal.MayPass() {
+				why[i] = ""
+				break
+			}
+			why[i] = c.Refusal.Reason
+		}
+	}
+	return why, err
+}
+
 func (b *broker) where(j *grid.Job) (f grid.Decision) {
 	for _, r := range j.Demand.Resources() {
 		if r.Amount > b.gpus {

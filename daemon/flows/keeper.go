@@ -31,6 +31,8 @@ type Jobs interface {
 	Sites(ctx context.Context) ([]api.SiteView, error)
 	// WhereEach asks all sites once about several jobs that nobody hands in, each as if it were the only one.
 	WhereEach(ctx context.Context, who api.Identity, jobs []grid.Job) ([]grid.Decision, error)
+	// Never says of each job why no site that is known could ever run it; "" where one may.
+	Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]string, error)
 	// Reserve has nodes held for a user, and Release gives them up.
 	Reserve(ctx context.Context, who api.Identity, n api.NewReservation) (grid.Reservation, error)
 	Release(ctx context.Context, who api.Identity, id grid.ReservationID) (grid.Reservation, error)
@@ -152,9 +154,12 @@ func (k *Keeper) see(f *flow) {
 }
 
 // SubmitFlow takes a workflow.
-func (k *Keeper) SubmitFlow(_ context.Context, who api.Identity, s api.FlowSubmission) (api.FlowStatus, bool, error) {
+func (k *Keeper) SubmitFlow(ctx context.Context, who api.Identity, s api.FlowSubmission) (api.FlowStatus, bool, error) {
 	parts, err := s.Parts(k.config.Walltime)
 	if err != nil {
+		return api.FlowStatus{}, false, err
+	}
+	if err := k.possible(ctx, who, &s, parts); err != nil {
 		return api.FlowStatus{}, false, err
 	}
 	var unwatched error
