@@ -28,6 +28,8 @@ type PoolConfig struct {
 	Rule    desks.Rule
 	Margin  float64
 	Presume float64
+	// Copies is on how many computers a job that may run twice runs at once; 0 is the pool's own.
+	Copies int
 }
 
 func poolFields(d *document, c *Config) []field {
@@ -44,6 +46,9 @@ func poolFields(d *document, c *Config) []field {
 		{name: "rule", read: func(n ast.Node) { parsed(d, n, "batch.rule", &p.Rule, readRule) }},
 		{name: "margin", read: part("margin", &p.Margin, 0, 10)},
 		{name: "presume", read: part("presume", &p.Presume, 0.01, 1)},
+		{name: "copies", read: func(n ast.Node) {
+			parsed(d, n, "batch.copies", &p.Copies, within(1, pool.MaxCopies, strconv.Itoa, readCopies))
+		}},
 		{name: "listen", read: func(n ast.Node) { parsed(d, n, "batch.listen", &p.Listen, readHostPort) }},
 		{name: "address", read: func(n ast.Node) { parsed(d, n, "batch.address", &p.Address, readHostPort) }},
 		{name: "interval", read: span("interval", &p.Interval, time.Second, time.Hour)},
@@ -57,6 +62,15 @@ func poolFields(d *document, c *Config) []field {
 
 // DefaultPoolListen is where the agents of a pool call that names no other place.
 const DefaultPoolListen = "0.0.0.0:4050"
+
+// readCopies reads on how many computers a job runs at once.
+func readCopies(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s is no whole number: write it as 2", text)
+	}
+	return n, nil
+}
 
 // readRule reads the rule for jobs with deadlines: those that give each the weakest computer that ends it in time.
 func readRule(s string) (desks.Rule, error) {
@@ -102,7 +116,7 @@ func (c Config) pool(site grid.Site, spool string) pool.Config {
 	}
 	p.Rule.Margin = p.Margin
 	return pool.Config{
-		Rule: p.Rule, Presume: p.Presume,
+		Rule: p.Rule, Presume: p.Presume, Copies: p.Copies,
 		Site: site, Policy: c.Batch.Policy, Spool: spool, Listen: p.Listen, Address: p.Address, Interval: p.Interval, Silence: p.Silence,
 	}
 }

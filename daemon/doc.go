@@ -57,6 +57,7 @@
 //	  margin: NUMBER             a job is in time if it would be with so much more work, as a part of it; left out: 0
 //	  presume: NUMBER            the part of a computer that a job is presumed to have in hours of which nothing is known yet,
 //	                             0.01 to 1; left out: 0.5
+//	  copies: NUMBER             on how many computers a job that may run twice runs at once, where these have nothing else to do, 1 to 8; left out: 2
 //
 //	                             of the others again:
 //	  nodes_see_jobs: true|false whether the nodes see the folder of the jobs; left out: true

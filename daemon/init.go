@@ -277,6 +277,9 @@ const poolTemplate = `batch:
   # rule: edf
   # margin: 0
   # presume: 0.5
+  # on how many computers a job that says it may run twice (GBROKER_TWICE=1) runs at once, where
+  # these have nothing else to do; 1: on one
+  # copies: 2
 `
 
 // docs/batch.md says more of each line.

@@ -8,6 +8,8 @@ const (
 	CheckpointVariable = "GBROKER_CHECKPOINT"
 	// ConfigurationVariable is the name of the configuration in which a task of a workflow runs.
 	ConfigurationVariable = "GBROKER_CONFIGURATION"
+	// TwiceVariable says, with any value but "" and "0", that the job may run on several computers of a pool at once, of which the first to end it counts.
+	TwiceVariable = "GBROKER_TWICE"
 	// NetworkVariable asks for the network, with any value but "" and "0".
 	NetworkVariable = "GBROKER_NETWORK"
 )
@@ -17,5 +19,5 @@ const ReservedPrefix = "GBROKER_"
 
 // IsReserved tells that a job may not set a variable itself.
 func IsReserved(variable string) bool {
-	return strings.HasPrefix(variable, ReservedPrefix) && variable != CheckpointVariable && variable != NetworkVariable && variable != ConfigurationVariable
+	return strings.HasPrefix(variable, ReservedPrefix) && variable != CheckpointVariable && variable != TwiceVariable && variable != NetworkVariable && variable != ConfigurationVariable
 }

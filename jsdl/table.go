@@ -88,7 +88,7 @@ func programRules(space string) []rule {
 		{local: "Output", most: 1, holds: "relative path", says: "standard output; `stdout` without it"},
 		{local: "Error", most: 1, holds: "relative path", says: "standard error; `stderr` without it"},
 		{local: "WorkingDirectory", most: 1, holds: "path in the sandbox", says: "where the program starts; the top without it"},
-		{local: "Environment", most: grid.MaxArguments, attributes: []string{"name"}, holds: "text", says: "the variable of that `name`: letters, digits and `_`, none starting with `GBROKER_` but [`GBROKER_CHECKPOINT` and `GBROKER_NETWORK`](desktops.md#for-the-user)"},
+		{local: "Environment", most: grid.MaxArguments, attributes: []string{"name"}, holds: "text", says: "the variable of that `name`: letters, digits and `_`, none starting with `GBROKER_` but [`GBROKER_CHECKPOINT`, `GBROKER_NETWORK` and `GBROKER_TWICE`](desktops.md#for-the-user)"},
 	}
 	for i := range rules {
 		rules[i].in, rules[i].space = in, space

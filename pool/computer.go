@@ -24,6 +24,9 @@ type Computer struct {
 	Tenant string
 }
 
+// Platform is what a checkpoint that was written on a computer needs of another.
+func (c *Computer) Platform() string { return c.Architecture + "/" + c.System }
+
 // Job is one that asks for a computer.
 type Job struct {
 	Name                 string
@@ -38,6 +41,7 @@ type Job struct {
 	Arrival              grid.Tick
 	Rerunnable           bool // it may be started again from its beginning
 	Checkpoints          bool // it may be stopped, and goes on from its checkpoint
+	Twice                bool // it may run on several computers at once: the first end counts
 	Whole                bool // nobody else runs on its computer meanwhile
 	// Suits tells, by its name, whether a computer has what else the job asks for; nil is that each has.
 	Suits     func(computer string) bool

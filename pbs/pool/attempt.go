@@ -20,6 +20,9 @@ const Checkpoint = grid.CheckpointVariable
 // Network is the environment variable by which a job asks for the network, with any value but "" and "0".
 const Network = grid.NetworkVariable
 
+// Twice is the environment variable by which a job says that it may run on several computers at once, with any value but "" and "0".
+const Twice = grid.TwiceVariable
+
 // Submit spools an attempt; its LocalID is its tag. What no computer of the pool can ever run is refused
 // with grid.ErrInvalid.
 func (s *System) Submit(_ context.Context, sub grid.Submission) (grid.LocalID, error) {
@@ -136,6 +139,7 @@ func (s *System) specify(sub grid.Submission) record {
 		Warning: line.Warning{Signal: int(sub.Job.Warning.Signal), Before: int64(sub.Job.Warning.Before), Leader: sub.Job.Warning.Leader},
 		Limit:   int64(sub.Limit), Grace: int64(grid.Span(s.config.Grace)), Disk: sub.Job.Demand.Disk, Owner: sub.Job.UserAtHome(),
 	}
+	twice := false
 	for _, text := range p.Arguments {
 		a.Arguments = append(a.Arguments, []byte(text))
 	}
@@ -146,6 +150,8 @@ func (s *System) specify(sub grid.Submission) record {
 			a.Checkpoint = []byte(v.Value)
 		case Network:
 			a.Network = v.Value != "" && v.Value != "0"
+		case Twice:
+			twice = v.Value != "" && v.Value != "0"
 		}
 	}
 	for _, l := range p.Limits {
@@ -154,7 +160,7 @@ func (s *System) specify(sub grid.Submission) record {
 	r := record{
 		Assignment: a, Work: sub.Work, Control: sub.Control, Expected: max(sub.Expected, 0), Age: sub.Age, Arrived: control.Now(),
 		Sequence: s.sequence, Demand: sub.Job.Demand, Queue: sub.Job.Queue, Deadline: sub.Job.Terms.Deadline, Rerunnable: sub.Job.Rerunnable,
-		Walltime: sub.Job.Walltime, Priority: int32(sub.Job.Terms.Priority),
+		Walltime: sub.Job.Walltime, Priority: int32(sub.Job.Terms.Priority), Twice: twice,
 	}
 	piece := (&entry{record: r}).whole().Chunks[0]
 	r.Assignment.Processes, r.Assignment.Cores, r.Assignment.Memory = piece.Processes, piece.Cores, piece.Memory
@@ -237,6 +243,10 @@ func (s *System) endIt(at grid.AttemptID) *entry {
 	}
 	e.killed = true
 	e.computer.order()
+	for _, x := range e.copies {
+		x.killed = true
+		x.computer.order()
+	}
 	return nil
 }
 

@@ -142,13 +142,18 @@ func (s *System) takeIt(w http.ResponseWriter, r *http.Request) error {
 		}()
 		err = e.brought.charge(p.path, r.ContentLength)
 	}
+	apart, saves := "", false
+	if err == nil {
+		apart, saves = e.apart(), e.saves(p.path)
+		e.returning = e.returning || !saves
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(fileLimit))
 	defer http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return s.write(e, p, r, func(appear func() error) error {
+	return s.write(e, apart, p, r, func(appear func() error) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if _, err := s.holds(c, tag, stint); err != nil { // it has ended, or was taken away, while this came
@@ -162,17 +167,23 @@ func (s *System) takeIt(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("%w: taking %q of %s: %w", kind, p.path, e.id, err)
 		}
 		e.brought.set(keyOf(p.path), r.ContentLength)
+		if saves && apart == "" {
+			return s.wrote(e, c)
+		}
 		return nil
 	})
 }
 
 // write makes a piece appear whole in the sandbox, at the moment that may gives it.
-func (s *System) write(e *entry, p piece, r *http.Request, may func(appear func() error) error) error {
+func (s *System) write(e *entry, apart string, p piece, r *http.Request, may func(appear func() error) error) error {
 	root, err := os.OpenRoot(e.Work)
 	if err != nil {
 		return fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
 	}
 	defer root.Close()
+	if apart != "" {
+		return writeApart(root, apart, p, r, may)
+	}
 	aside := incoming + e.tag + "." + line.Nonce()
 	defer root.RemoveAll(aside) // that may take long, and nobody waits for it
 	if p.folder {

@@ -124,7 +124,7 @@ func TestWhatLayThereIsRemovedLater(t *testing.T) {
 	s, e := &System{log: zap.NewNop()}, &entry{tag: "t", record: record{Work: dir}}
 	sum := sha256.Sum256(nil)
 	r := httptest.NewRequest(http.MethodPut, "/", http.NoBody)
-	must(s.write(e, piece{path: "out", mode: 0o644, sum: hex.EncodeToString(sum[:])}, r, func(appear func() error) error {
+	must(s.write(e, "", piece{path: "out", mode: 0o644, sum: hex.EncodeToString(sum[:])}, r, func(appear func() error) error {
 		must(appear())
 		if files(false) != 1 {
 			t.Error("it is removed while the pool stands still")

@@ -15,6 +15,7 @@ import (
 func (s *System) pass() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.replicate()
 	if len(s.queue) == 0 {
 		return
 	}
@@ -93,8 +94,11 @@ func (s *System) mind() {
 	var lost []*entry
 	for _, c := range s.computers {
 		silent := time.Since(c.seen)
-		for _, e := range c.jobs {
+		for _, e := range c.held() {
 			switch {
+			case e.of != nil && silent > s.absent() && (e.stint == "" || silent > s.config.Silence):
+				s.uncopy(e)
+			case e.of != nil:
 			case e.stint == "" && silent > s.absent():
 				s.log.Info("a job waits again: its computer is silent", zap.Stringer("attempt", e.id), zap.String("computer", c.name))
 				s.again(e)

@@ -30,18 +30,19 @@ type computer struct {
 	status     line.Status
 	since      time.Time // when its availability changed last
 	jobs       map[string]*entry
-	tallies    tallies        // of what was seen of it
-	forecast   desks.Forecast // of one of its cores
-	learned    grid.Tick      // when that was made
-	version    uint64         // of its orders
-	news       chan struct{}  // closed when the orders change
+	copies     map[string]*entry // of jobs of others, for as long as it has nothing else to do
+	tallies    tallies           // of what was seen of it
+	forecast   desks.Forecast    // of one of its cores
+	learned    grid.Tick         // when that was made
+	version    uint64            // of its orders
+	news       chan struct{}     // closed when the orders change
 }
 
 // computerOf is the computer of a name, which need not have said anything yet; s.mu is held.
 func (s *System) computerOf(name string) *computer {
 	c := s.computers[name]
 	if c == nil {
-		c = &computer{name: name, facts: &line.Computer{}, seen: time.Now(), jobs: map[string]*entry{}, news: make(chan struct{}), tallies: tallies{next: tape.Number(control.Now())}}
+		c = &computer{name: name, facts: &line.Computer{}, seen: time.Now(), jobs: map[string]*entry{}, copies: map[string]*entry{}, news: make(chan struct{}), tallies: tallies{next: tape.Number(control.Now())}}
 		s.computers[name] = c
 	}
 	return c

@@ -36,6 +36,8 @@ type Config struct {
 	// Presume is which part of a computer a job is presumed to have in hours of which nothing is known yet, from
 	// above 0 to 1; 0 is a half. Of a computer that has no owner it is all.
 	Presume float64
+	// Copies is on how many computers a job that may run twice runs at once, where these have nothing else to do, at most; 0 is 2, and 1 is on one.
+	Copies int
 	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.
 	MaxQueue int
 	// Changed is called, from any goroutine, whenever the progress of an attempt may have changed.
@@ -43,6 +45,9 @@ type Config struct {
 	Changed func(grid.AttemptID)
 	Logger  *zap.Logger // nil: silent
 }
+
+// MaxCopies is on how many computers a job runs at once, at most.
+const MaxCopies = 8
 
 // WithDefaults is the configuration as the pool takes it: what is not said stands in it.
 func (c Config) WithDefaults() Config {
@@ -66,6 +71,9 @@ func (c Config) WithDefaults() Config {
 	if c.Presume == 0 {
 		c.Presume = 0.5
 	}
+	if c.Copies == 0 {
+		c.Copies = 2
+	}
 	if c.MaxQueue == 0 {
 		c.MaxQueue = 20_000
 	}
@@ -86,9 +94,9 @@ func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("%w: the pool listens at %q, which is not HOST:PORT: %w", grid.ErrInvalid, c.Listen, err)
 	}
-	if c.Interval < 0 || c.Interval > time.Hour || c.Hold > time.Hour || c.Silence < 0 || c.Grace < 0 || c.MaxQueue < 0 {
-		return fmt.Errorf("%w: interval %v and hold %v must be at most an hour; silence %v, grace %v and max queue %d not negative",
-			grid.ErrInvalid, c.Interval, c.Hold, c.Silence, c.Grace, c.MaxQueue)
+	if c.Interval < 0 || c.Interval > time.Hour || c.Hold > time.Hour || c.Silence < 0 || c.Grace < 0 || c.MaxQueue < 0 || c.Copies < 0 || c.Copies > MaxCopies {
+		return fmt.Errorf("%w: interval %v and hold %v must be at most an hour; silence %v, grace %v and max queue %d not negative; copies %d from 0 to %d",
+			grid.ErrInvalid, c.Interval, c.Hold, c.Silence, c.Grace, c.MaxQueue, c.Copies, MaxCopies)
 	}
 	if !(c.Presume >= 0 && c.Presume <= 1) || !(c.Rule.Margin >= 0) {
 		return fmt.Errorf("%w: presume %v must be from 0 to 1, and the margin %v not negative", grid.ErrInvalid, c.Presume, c.Rule.Margin)

@@ -68,7 +68,7 @@ func (o *offers) of(name string) *line.Computer {
 func (s *System) asked(e *entry, o offers) desks.Job {
 	j := o.wanted(e.Demand)
 	j.Name, j.User, j.Work, j.Deadline, j.Priority = e.tag, e.Assignment.Owner, e.work(), e.Deadline, e.Priority
-	j.Arrival, j.Rerunnable = e.Arrived-e.Age, e.Rerunnable
+	j.Arrival, j.Rerunnable, j.Twice = e.Arrived-e.Age, e.Rerunnable, e.Twice
 	now, matches, network := time.Now(), j.Suits, e.Assignment.Network
 	refusals := maps.Clone(e.refusals)
 	maps.DeleteFunc(refusals, func(_ string, until time.Time) bool { return !until.After(now) })

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -17,6 +18,7 @@ var errEnding = fmt.Errorf("%w: the end of the job is being written", grid.ErrUn
 
 // finish writes the end of an attempt, once, and forgets it.
 func (s *System) finish(e *entry, end control.End, used grid.Usage) error {
+	e = e.lead()
 	if used != (grid.Usage{}) {
 		if err := control.WriteUsage(e.Control, e.id, used); err != nil {
 			s.log.Warn("the usage of a job cannot be written", zap.Stringer("attempt", e.id), zap.Error(err))
@@ -28,7 +30,9 @@ func (s *System) finish(e *entry, end control.End, used grid.Usage) error {
 		return errEnding
 	}
 	e.ending = true
+	s.uncopyAll(e)
 	s.mu.Unlock()
+	s.sweep(e)
 	if err := control.WriteEnd(e.Control, e.id, end); err != nil {
 		s.mu.Lock()
 		e.ending = false
@@ -47,8 +51,17 @@ func (s *System) finish(e *entry, end control.End, used grid.Usage) error {
 // cutOff is for a job whose computer cannot bring it to its end, for the reason why: it is started again
 // if it may be, and else it has ended.
 func (s *System) cutOff(e *entry, why string) {
+	if e.of != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.uncopy(e)
+		return
+	}
 	if asked, err := control.KillAsked(e.Control, e.id); asked && err == nil {
 		s.close(e, control.End{At: control.Now(), Cause: grid.ByRequest, Detail: "its end was asked for, and then " + why})
+		return
+	}
+	if s.succeed(e, why) {
 		return
 	}
 	if !e.Rerunnable {
@@ -73,7 +86,7 @@ func (s *System) close(e *entry, end control.End) {
 // grant gives a computer the start token of its job, once.
 func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 	s.mu.Lock()
-	e := c.jobs[tag]
+	e := c.holding(tag)
 	s.mu.Unlock()
 	if e == nil {
 		return line.Granted{Why: "the job is not this computer's"}, nil
@@ -81,7 +94,7 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 	e.granting.Lock() // else the grant of a computer that was too late may be written over another's
 	defer e.granting.Unlock()
 	s.mu.Lock()
-	if c.jobs[tag] != e || e.killed {
+	if c.holding(tag) != e || e.killed || e.of != nil && e.of.ending {
 		s.mu.Unlock()
 		return line.Granted{Why: "the job is not this computer's"}, nil
 	}
@@ -103,8 +116,10 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 		return line.Granted{Why: "it was withdrawn"}, err
 	}
 	g := control.Grant{At: control.Now(), Computer: c.name, Stint: stint, Count: count, Work: e.Work, Limit: limit, Rerunnable: e.Rerunnable}
-	if err := control.WriteGrant(e.Control, e.id, g); err != nil {
-		return line.Granted{}, err
+	if e.of == nil {
+		if err := control.WriteGrant(e.Control, e.id, g); err != nil {
+			return line.Granted{}, err
+		}
 	}
 	s.mu.Lock()
 	e.count = count
@@ -113,7 +128,11 @@ func (s *System) grant(c *computer, tag, stint string) (line.Granted, error) {
 		e.stint, e.started = stint, g.At
 		return line.Granted{Granted: true}, nil
 	}
-	s.mu.Unlock() // it was taken away meanwhile: nobody was told, and a pool that is started again must not believe it
+	s.mu.Unlock()
+	if e.of != nil {
+		return line.Granted{Why: "the copy is not wanted any more"}, nil
+	}
+	// It was taken away meanwhile: nobody was told, and a pool that is started again must not believe it
 	return line.Granted{Why: "the job is not this computer's any more"}, control.RemoveGrant(e.Control, e.id)
 }
 
@@ -130,6 +149,9 @@ func (s *System) began(c *computer, tag string, b line.Began) error {
 		e.foreseen = 0
 	}
 	s.mu.Unlock()
+	if e.of != nil {
+		return nil
+	}
 	if err := os.WriteFile(control.HostFile(e.Control, e.id), []byte(c.name+"\n"), 0o644); err != nil {
 		return fmt.Errorf("%w: writing the host file of %s: %w", grid.ErrUnavailable, e.id, err)
 	}
@@ -152,8 +174,8 @@ func (s *System) held(c *computer, tag, stint string) (*entry, error) {
 
 // holds is held, with s.mu.
 func (s *System) holds(c *computer, tag, stint string) (*entry, error) {
-	e := c.jobs[tag]
-	if e != nil && e.ending && e.stint == stint {
+	e := c.holding(tag)
+	if e != nil && e.lead().ending && e.stint == stint {
 		return nil, errEnding
 	}
 	if e == nil || e.stint == "" || e.stint != stint {
@@ -182,6 +204,15 @@ func (s *System) ended(c *computer, tag string, told line.End) error {
 		if asked, err := control.KillAsked(e.Control, e.id); err != nil || !asked { // nobody here wanted that
 			end.Cause = grid.Disappeared
 		}
+	}
+	if e.of != nil && end.Cause != grid.ByItself && end.Cause != grid.ByRequest { // that is its computer's matter, and not the job's
+		s.refuses(c.name, tag, told.Detail)
+		return nil
+	}
+	if e, err = s.win(c, tag, told.Stint); errors.Is(err, grid.ErrInvalid) {
+		end = control.End{Cause: grid.Unbrought, Detail: err.Error()}
+	} else if err != nil {
+		return err
 	}
 	s.mu.Lock()
 	end.At = clamp(control.Now()-grid.Tick(told.Ended), e.started)

@@ -24,10 +24,10 @@ func (s *System) assigned(name, tag string) (*entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.computers[name]
-	if c == nil || c.jobs[tag] == nil {
+	if c == nil || c.holding(tag) == nil {
 		return nil, fmt.Errorf("%w: job %.20q is not this computer's", grid.ErrForbidden, tag)
 	}
-	return c.jobs[tag], nil
+	return c.holding(tag), nil
 }
 
 // inputs lists what lies in the sandbox of a job.
@@ -41,6 +41,9 @@ func (s *System) inputs(name, tag string) (files line.Files, err error) {
 		return files, fmt.Errorf("%w: the sandbox of %s: %w", grid.ErrUnavailable, e.id, err)
 	}
 	defer root.Close()
+	s.mu.Lock()
+	foreign := e.foreign()
+	s.mu.Unlock()
 	err = filepath.WalkDir(e.Work, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || at == e.Work {
 			return err
@@ -52,7 +55,7 @@ func (s *System) inputs(name, tag string) (files line.Files, err error) {
 		switch {
 		case isIncoming(inside) && d.IsDir(): // put aside, and being removed
 			return fs.SkipDir
-		case isIncoming(inside):
+		case isIncoming(inside), foreign && e.saves(inside):
 			return nil
 		}
 		info, err := d.Info()

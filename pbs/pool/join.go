@@ -206,7 +206,11 @@ func Revoke(spool, name string) error {
 func (s *System) remove(c *computer, why string) {
 	s.mu.Lock()
 	var had []*entry
-	for _, e := range c.jobs {
+	for _, e := range c.held() {
+		if e.of != nil {
+			s.uncopy(e)
+			continue
+		}
 		if e.stint == "" {
 			s.again(e)
 			continue

@@ -23,7 +23,7 @@ func newTaker(t *testing.T) (dir string, take func(piece) error) {
 	return dir, func(p piece) error {
 		p.mode = 0o755
 		r := httptest.NewRequest(http.MethodPut, "/", http.NoBody)
-		return s.write(e, p, r, func(appear func() error) error { return appear() })
+		return s.write(e, "", p, r, func(appear func() error) error { return appear() })
 	}
 }
 

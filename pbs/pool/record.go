@@ -32,6 +32,8 @@ type record struct {
 	Deadline      grid.Tick
 	Rerunnable    bool
 	Held          bool
+	Twice         bool   // it may run on several computers at once
+	Wrote         string // the platform of the computer that brought its last checkpoint
 }
 
 // entry is a job that waits or runs.
@@ -52,6 +54,11 @@ type entry struct {
 	ending   bool                 // its end is being written: nothing more of it is taken
 	granting sync.Mutex           // one asks for its token at a time
 	brought  brought
+
+	of        *entry   // of a copy, the entry of its job
+	copies    []*entry // of a job
+	raced     bool     // it has or had copies since its computer began: what that brings lies apart
+	returning bool     // what its program left has begun to come: it gets no copy
 }
 
 // waiting tells that no computer has it.
@@ -162,7 +169,8 @@ func (s *System) resume(e *entry) {
 	}
 	s.give(e, s.computerOf(g.Computer))
 	e.stint, e.count, e.started = g.Stint, g.Count, g.At
+	e.raced = e.wasRaced()
 	if run, ran, err := control.ReadRun(e.Control, e.id); ran && err == nil {
-		e.started = run.At
+		e.started, e.began = run.At, run.At
 	}
 }

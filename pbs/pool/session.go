@@ -50,10 +50,12 @@ func (s *System) connect(name string, hello line.Connect) (line.Orders, error) {
 	c.session, c.seen = hello.Session, time.Now()
 	c.status, c.since = line.Status{Availability: line.Paused}, c.seen
 	var lost []*entry
-	for _, e := range c.jobs {
+	for _, e := range c.held() {
 		holds := slices.ContainsFunc(hello.Jobs, func(r line.Report) bool { return r.Tag == e.tag && (e.stint == "" || r.Stint == e.stint) })
 		switch {
 		case holds:
+		case e.of != nil:
+			s.uncopy(e)
 		case e.stint != "":
 			lost = append(lost, e)
 		default:
@@ -114,7 +116,7 @@ func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
 		c.since = c.seen
 		s.kick()
 	}
-	for _, e := range c.jobs {
+	for _, e := range c.held() {
 		i := slices.IndexFunc(r.Jobs, func(j line.Report) bool { return j.Tag == e.tag && (e.stint == "" || e.stint == j.Stint) })
 		switch {
 		case i >= 0:
@@ -137,7 +139,7 @@ func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
 // orders are all that a computer is to do; s.mu is held.
 func (s *System) orders(c *computer) line.Orders {
 	o := line.Orders{Interval: s.config.Interval.Milliseconds(), Hold: s.config.Hold.Milliseconds(), Version: c.version, Jobs: []line.Order{}}
-	for _, e := range c.jobs {
+	for _, e := range c.held() {
 		job := line.Order{Tag: e.tag, Kill: e.killed}
 		if e.stint == "" && !e.killed { // said again until it asks for the token
 			a := e.Assignment
@@ -184,8 +186,12 @@ func (s *System) disconnect(name, session string) error {
 		return err
 	}
 	c.session = ""
-	for _, e := range c.jobs {
-		if e.stint == "" {
+	for _, e := range c.held() {
+		switch {
+		case e.stint != "":
+		case e.of != nil:
+			s.uncopy(e)
+		default:
 			s.again(e)
 		}
 	}
@@ -197,15 +203,20 @@ func (s *System) refuses(name, tag, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.computers[name]
-	if c == nil || c.jobs[tag] == nil || c.jobs[tag].stint != "" {
+	if c == nil || c.holding(tag) == nil || c.jobs[tag] != nil && c.jobs[tag].stint != "" {
 		return fmt.Errorf("%w: job %s is not this computer's to refuse", grid.ErrForbidden, tag)
 	}
-	e := c.jobs[tag]
+	x := c.holding(tag)
+	e := x.lead()
 	if e.refusals == nil {
 		e.refusals = map[string]time.Time{}
 	}
 	e.refusals[name] = time.Now().Add(refused)
 	s.log.Info("a computer will not have a job", zap.String("computer", name), zap.Stringer("attempt", e.id), zap.String("why", why))
+	if x != e {
+		s.uncopy(x)
+		return nil
+	}
 	s.again(e)
 	return nil
 }

@@ -171,6 +171,7 @@ func (s *System) drop(e *entry) {
 	delete(s.known, e.id)
 	delete(s.byTag, e.tag)
 	s.queue = slices.DeleteFunc(s.queue, func(o *entry) bool { return o == e })
+	s.uncopyAll(e)
 	s.take(e)
 	s.unspool(e)
 	s.kick()
@@ -178,6 +179,10 @@ func (s *System) drop(e *entry) {
 
 // give makes a job a computer's; s.mu is held.
 func (s *System) give(e *entry, c *computer) {
+	for _, x := range c.copies {
+		s.uncopy(x)
+	}
+	e.raced, e.returning, e.began, e.foreseen = false, false, 0, 0
 	e.computer, e.stint, e.started = c, "", control.Now()
 	e.report, e.absent = line.Report{}, 0
 	e.Assignment.Room = c.room(e)
