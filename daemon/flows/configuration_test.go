@@ -151,6 +151,7 @@ func TestShapesThatSitesRefuse(t *testing.T) {
 			k, stop := keeper(t, t.TempDir(), b)
 			defer stop()
 			s := diamond()
+			s.QueueAnyway = true
 			s.Tasks[1].Document = strings.Replace(s.Tasks[1].Document, "</Application>", `</Application><Resources><gb:Queue xmlns:gb="urn:gbroker:jsdl:1">long</gb:Queue></Resources>`, 1)
 			id := begin(t, k, s)
 			time.Sleep(time.Second) //house:allow sleep: virtual time
