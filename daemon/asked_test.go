@@ -112,6 +112,10 @@ func TestAJobIsAlteredAndHandedInAgain(t *testing.T) {
 	if c, err := a.Alter(t.Context(), second, api.Alteration{Held: &yes, Priority: &five}); err != nil || !c.Confirmed {
 		t.Errorf("altered: %+v, %v", c, err)
 	}
+	longer := 400.0
+	if _, err := a.Alter(t.Context(), second, api.Alteration{WalltimeS: &longer}); err != nil {
+		t.Errorf("it is made longer: %v", err)
+	}
 	if _, err := a.Alter(t.Context(), second, api.Alteration{Processes: &many}); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("it is made wider than the site: %v", err)
 	}
