@@ -136,7 +136,7 @@ func (s *site) alarms() []string {
 	if text := s.broker.Alarm(); text != "" {
 		all = append(all, text)
 	}
-	for _, p := range []*atomic.Pointer[string]{&s.full, &s.trouble} {
+	for _, p := range []*atomic.Pointer[string]{&s.full, &s.trouble, &s.stale} {
 		if text := p.Load(); text != nil {
 			all = append(all, *text)
 		}

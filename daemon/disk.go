@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"gbroker/broker"
+	"gbroker/grid"
 )
 
 // lookAtDisk is how often the room on the disks is looked at if nothing else happens.
@@ -54,6 +55,6 @@ func noRoom(journal, jobs int64, data, folder string) string {
 	default:
 		return ""
 	}
-	return fmt.Sprintf("the disk of %s is full (%d MiB left): no job, offer or file is taken; what ends, is cancelled or removed is still written down. "+
-		"Make room there, or remove ended jobs", where, left>>20)
+	return fmt.Sprintf("the disk of %s has %s free, no more than is kept back for the jobs that are here: no new job, offer or file is taken; what ends, is cancelled or removed is still written down. "+
+		"Make room there, or remove ended jobs", where, grid.FormatSize(max(left, 0)>>20<<20))
 }

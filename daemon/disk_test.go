@@ -14,8 +14,8 @@ func TestNoRoom(t *testing.T) {
 		says          string
 	}{
 		{broker.Reserve, 1, ""},
-		{broker.Reserve - 1, 1 << 40, "the disk of /data is full (63 MiB left)"},
-		{1 << 40, 0, "the disk of /shared is full (0 MiB left)"},
+		{broker.Reserve - 1, 1 << 40, "the disk of /data has 63MiB free, no more than is kept back"},
+		{1 << 40, 0, "the disk of /shared has 0 free"},
 	} {
 		if got := noRoom(k.journal, k.jobs, "/data", "/shared"); !strings.HasPrefix(got, k.says) || (k.says == "") != (got == "") {
 			t.Errorf("%d and %d: %q", k.journal, k.jobs, got)

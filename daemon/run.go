@@ -52,6 +52,7 @@ type site struct {
 	batch    pbs.System
 	trouble  atomic.Pointer[string] // why nothing is known of the batch system
 	full     atomic.Pointer[string] // that the disk is full
+	stale    atomic.Pointer[string] // that the file of neighbours is not taken up
 	load     atomic.Pointer[api.BatchLoad]
 	notifier *notifier
 	meter    *meter
@@ -244,7 +245,7 @@ func (s *site) readyNow() Ready {
 
 // watch takes up changes of the neighbours' file: verified by all, then applied.
 func (s *site) watch(ctx context.Context) error {
-	return WatchNeighbours(ctx, s.cfg, s.log, s.takeNeighbours)
+	return WatchNeighbours(ctx, s.cfg, s.log, &s.stale, s.takeNeighbours)
 }
 
 // keepNames remembers how the members are called, for when they are none any more.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -22,15 +23,15 @@ const settle = 100 * time.Millisecond
 // the file changes, and at SIGHUP (which serves where the file is a link into
 // another folder). All of the file is verified first; then apply gets what it says,
 // if that differs from what it had. A file with mistakes, or members that apply
-// refuses, change nothing and are logged.
-func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, apply func(Neighbourhood) error) error {
+// refuses, change nothing and are logged, and alarm says so as long as that holds.
+func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, alarm *atomic.Pointer[string], apply func(Neighbourhood) error) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, unix.SIGHUP)
 	defer signal.Stop(hangup)
-	return watchNeighbours(ctx, c, hangup, log, apply)
+	return watchNeighbours(ctx, c, hangup, log, alarm, apply)
 }
 
-func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log *zap.Logger, apply func(Neighbourhood) error) error {
+func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log *zap.Logger, alarm *atomic.Pointer[string], apply func(Neighbourhood) error) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
@@ -40,7 +41,7 @@ func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log 
 	if err := watcher.Add(filepath.Dir(c.Neighbours)); err != nil {
 		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
 	}
-	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Neighbourhood}
+	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Neighbourhood, alarm: alarm}
 	w.take(false) // what changed between Load and the watch
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
@@ -73,6 +74,7 @@ type neighbourWatch struct {
 	log    *zap.Logger
 	apply  func(Neighbourhood) error
 	now    Neighbourhood
+	alarm  *atomic.Pointer[string] // that the file is not taken up
 }
 
 // take reads the file and applies it; asked tells that a person wants an answer in the log.
@@ -86,11 +88,14 @@ func (w *neighbourWatch) take(asked bool) {
 			texts[i] = m.String()
 		}
 		w.log.Error("neighbours refused, the old ones stay", zap.Strings("mistakes", texts))
+		w.refused("are refused")
 		return
 	case err != nil:
 		w.log.Error("neighbours not read, the old ones stay", zap.Error(err))
+		w.refused("cannot be read")
 		return
 	case n.same(w.now):
+		w.refused("")
 		if asked {
 			w.log.Info("neighbours unchanged", zap.Int("members", len(n.Members)))
 		}
@@ -98,8 +103,20 @@ func (w *neighbourWatch) take(asked bool) {
 	}
 	if err := w.apply(n); err != nil {
 		w.log.Error("neighbours refused, the old ones stay", zap.Error(err))
+		w.refused("are refused")
 		return
 	}
+	w.refused("")
 	w.now = n
 	w.log.Info("neighbours taken up", zap.Int("members", len(n.Members)))
+}
+
+// refused raises the alarm that the file is not taken up; "" ends it.
+func (w *neighbourWatch) refused(why string) {
+	if why == "" {
+		w.alarm.Store(nil)
+		return
+	}
+	text := fmt.Sprintf("the neighbours in %s %s, and the old ones stay: 'gbroker check --config %s' says why", w.config.Neighbours, why, w.config.File)
+	w.alarm.Store(&text)
 }

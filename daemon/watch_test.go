@@ -29,7 +29,7 @@ func TestWatchNeighbours(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- watchNeighbours(ctx, c, hangup, zap.New(core), func(n Neighbourhood) error {
+		done <- watchNeighbours(ctx, c, hangup, zap.New(core), new(atomic.Pointer[string]), func(n Neighbourhood) error {
 			applied <- n.Members
 			if refuse.Load() {
 				return errors.New("not these")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,18 +19,22 @@ import (
 	"gbroker/internal/cli"
 )
 
-// onDaemon is a command that asks the running daemon of the site whose file it is given.
+// onDaemon is a command that asks the running daemon of the site whose file it is given. Where the files have become wrong the daemon goes on with what
+// it has read before, and is asked all the same.
 func onDaemon(file *string, ask func(cmd *cobra.Command, client *api.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		cfg, err := daemon.Load(*file)
-		if err != nil {
-			return err
+		cfg, wrong := daemon.Load(*file)
+		if mistakes := (daemon.Mistakes{}); wrong != nil && !errors.As(wrong, &mistakes) {
+			return wrong
 		}
 		client, err := dial(cmd.Context(), cfg)
 		if err != nil {
-			return err
+			return cmp.Or(wrong, err)
 		}
 		defer client.Close()
+		if wrong != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%v\ngbroker: the daemon of %s goes on with what it has read before\n", wrong, cfg.Site)
+		}
 		return ask(cmd, client, args)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gbroker/api"
 	"gbroker/daemon"
@@ -77,6 +78,33 @@ func TestStatusOfDaemon(t *testing.T) {
 	var o api.Overview
 	if text, _, _ := gbroker(t, "status", "--json", "--config", file); json.Unmarshal([]byte(text), &o) != nil || o.PID == 0 || o.Jobs["COMPLETED"] != 1 || o.Batch == nil {
 		t.Errorf("as JSON: %s", text)
+	}
+	// A file that has become wrong does not hide how the daemon is.
+	right, err := os.ReadFile(cfg.Neighbours)
+	if err == nil {
+		err = os.WriteFile(cfg.Neighbours, []byte("members: [{nam: b}]\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, errs, code = gbroker(t, "status", "--config", file)
+	for end := time.Now().Add(20 * time.Second); code == 0 && time.Now().Before(end); text, errs, code = gbroker(t, "status", "--config", file) {
+		time.Sleep(50 * time.Millisecond) //house:allow sleep: until the daemon has looked at the file
+	}
+	if code != cli.No || !strings.Contains(text, "1 COMPLETED") || !strings.Contains(text, "ALARM: the neighbours in "+cfg.Neighbours+" are refused, and the old ones stay") ||
+		!strings.Contains(errs, `neighbours.yaml:1:12: unknown field "nam": did you mean "name"?`) || !strings.Contains(errs, "goes on with what it has read before") {
+		t.Errorf("with a wrong file it ends with %d: %s\n%s", code, text, errs)
+	}
+	if err := os.WriteFile(cfg.Neighbours, right, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { //house:allow sleep: until the daemon has looked at the file
+		if _, _, code = gbroker(t, "status", "--config", file); code == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the alarm stays when the file is right again")
+		}
 	}
 	status, metrics := get(t, cfg.Socket, "/metrics")
 	for _, want := range []string{

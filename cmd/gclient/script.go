@@ -84,6 +84,12 @@ func isScript(text []byte) bool {
 	return !bytes.HasPrefix(bytes.TrimLeft(text, "\ufeff \t\r\n"), []byte("<")) && script.Looks(text)
 }
 
+// looksLikeDocument tells of a text that may be XML.
+func looksLikeDocument(text []byte) bool {
+	start := bytes.TrimLeft(text, "\ufeff \t\r\n")
+	return len(start) == 0 || start[0] == '<' || bytes.IndexByte(start, 0) >= 0
+}
+
 // isScriptFile tells whether a file that can be read is a batch script.
 func isScriptFile(file string) bool {
 	text, err := readDocument(file)
