@@ -9,7 +9,7 @@ import (
 
 // Batch answers a row of questions about one plan, each as if the jobs of those
 // before had come and stood where their answer says: they are allocated, and no later
-// answer moves them, nor do they move what is planned.
+// answer moves them, nor do they move what is planned. Who would start too late does not come.
 //
 // A Batch belongs to one goroutine; the plan it came from stays as it is.
 type Batch struct {
@@ -26,10 +26,10 @@ func (p *Plan) Batch() *Batch {
 	return &Batch{f: f, owned: newSet(len(p.nodes))}
 }
 
-// Ask is the earliest start of one more job; the job then counts as coming.
+// Ask is the earliest start of one more job; the job then counts as coming, if that is before its Before.
 func (b *Batch) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
 	start, w, refusal := b.f.ask(&q)
-	if refusal == nil {
+	if refusal == nil && (q.Before == 0 || start < q.Before) {
 		b.allocate(start, start+w.limit)
 		if len(b.f.caps) > 0 {
 			b.f.asked = append(b.f.asked, asked{cmp.Or(q.Queue, b.f.standard), w.cores, start + w.limit})

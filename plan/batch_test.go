@@ -108,3 +108,37 @@ func BenchmarkBatchOf256(b *testing.B) {
 		}
 	}
 }
+
+// Who would start too late does not come: the next is answered as by the plan. Who comes in time counts as ever.
+func TestBatchWithoutWhoStays(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t, 2)
+		p := Build(s)
+		draw := func() Question {
+			return Question{Demand: drawDemand(t, 2, false), Limit: grid.Tick(rapid.IntRange(1, 60).Draw(t, "limit")), NotBefore: s.At + 1}
+		}
+		first, next := draw(), draw()
+		start, refusal := p.Ask(first)
+		if refusal != nil {
+			return
+		}
+		answer := func(before grid.Tick) grid.Tick {
+			b := p.Batch()
+			q := first
+			q.Before = before
+			if got, _ := b.Ask(q); got != start {
+				t.Fatalf("to start before %v it says %v, and %v else", before, got, start)
+			}
+			at, _ := b.Ask(next)
+			return at
+		}
+		alone, _ := p.Ask(next)
+		if got := answer(start); got != alone {
+			t.Fatalf("behind one that stays %v, alone %v", got, alone)
+		}
+		if got, want := answer(start+1), answer(0); got != want {
+			t.Fatalf("behind one that comes in time %v, in any case %v", got, want)
+		}
+	})
+}

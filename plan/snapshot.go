@@ -129,4 +129,5 @@ type Question struct {
 	User      string    // USER@SITE, for a Forecast; "" is not known
 	Walltime  grid.Tick // that was asked for, on the reference, for a Forecast; 0 is Limit
 	Deadline  grid.Tick // for a Forecast; 0 is none, or not known
+	Before    grid.Tick // instant: in a Batch the job comes only if it starts before; 0 is in any case
 }

@@ -139,15 +139,16 @@ type questionBody struct {
 	Queue    string     `msgpack:"q,omitempty"`
 	Home     string     `msgpack:"h,omitempty"`
 	Reserved string     `msgpack:"rv,omitempty"`
-	// User and Deadline came later: a broker without them skips them.
+	// What follows came later: a broker without it skips it.
 	User     string   `msgpack:"u,omitempty"`
 	Deadline *agoBody `msgpack:"dl,omitempty"`
+	Within   int64    `msgpack:"wi,omitempty"`
 }
 
 func fromQuestion(q Question) questionBody {
 	return questionBody{
 		string(q.Job), fromDemand(q.Demand), int64(q.Walltime), int64(q.Delivery), string(q.Queue), string(q.Home), string(q.Reservation),
-		q.User, fromOptionalIn(q.Deadline),
+		q.User, fromOptionalIn(q.Deadline), int64(q.Within),
 	}
 }
 
@@ -163,6 +164,7 @@ func (b questionBody) question(c *check) Question {
 		Reservation: c.optionalReservation("reservation", b.Reserved),
 		User:        c.word("user", b.User, MaxUser),
 		Deadline:    optionalIn(c, "deadline", b.Deadline),
+		Within:      c.wait("within", b.Within),
 	}
 }
 

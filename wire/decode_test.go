@@ -246,7 +246,7 @@ func TestLargestEstimateRequest(t *testing.T) {
 	long := strings.Repeat("q", grid.MaxName)
 	id := grid.NewJobID(grid.SiteName(long), "01ARZ3NDEKTSV4RRFFQ69G5FAV") + ".123456789"
 	q := Question{
-		Job: id, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(long),
+		Job: id, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Within: MaxSpan, Queue: grid.QueueName(long),
 		Demand: grid.Demand{
 			Chunks:       []grid.Chunk{{Count: 1, Processes: grid.MaxProcesses, Cores: grid.MaxProcesses, Memory: grid.MaxMemory}},
 			Architecture: strings.Repeat("a", MaxWord), System: strings.Repeat("s", MaxWord),

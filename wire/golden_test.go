@@ -120,7 +120,7 @@ func TestLargestQuestionsFit(t *testing.T) {
 	job := grid.JobID(strings.Repeat("s", grid.MaxName) + ".01ARZ3NDEKTSV4RRFFQ69G5FAV.99999")
 	var m EstimateRequest
 	for range MaxAsked {
-		m.Questions = append(m.Questions, Question{Job: job, Home: grid.PeerID(strings.Repeat("p", MaxPeer)), Reservation: grid.ReservationID(strings.Repeat("r", 24)), Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName)), User: strings.Repeat("u", MaxUser), Deadline: In{Span: MaxSpan, Known: true}})
+		m.Questions = append(m.Questions, Question{Job: job, Home: grid.PeerID(strings.Repeat("p", MaxPeer)), Reservation: grid.ReservationID(strings.Repeat("r", 24)), Demand: d, Walltime: grid.MaxWalltime, Delivery: MaxSpan, Queue: grid.QueueName(strings.Repeat("q", grid.MaxName)), User: strings.Repeat("u", MaxUser), Deadline: In{Span: MaxSpan, Known: true}, Within: MaxSpan})
 	}
 	if _, err := Encode(m); err != nil {
 		t.Error(err)

@@ -50,6 +50,9 @@ func grown() map[string]Message {
 			later["estimaterequest-user"] = m
 			m.Apart = true
 			later["estimaterequest-apart"] = m
+			m.Questions = slices.Clone(m.Questions)
+			m.Questions[0].Within = 40 * grid.Minute
+			later["estimaterequest-within"] = m
 		case EstimateReply:
 			m.Take = 8
 			later["estimatereply-take"] = m

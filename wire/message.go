@@ -80,6 +80,8 @@ type Question struct {
 	Reservation grid.ReservationID
 	User        string // of the job, at its home; "" is not said
 	Deadline    In     // of the job
+	// Within: the job comes only if it would start within so long after sending; else later answers do not count it. 0 is not said: it counts.
+	Within grid.Tick
 }
 
 // EstimateReply answers EstimateRequest.

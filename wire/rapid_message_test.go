@@ -15,7 +15,7 @@ func (d draw) message(kind Kind) Message {
 		return Hello{d.word(), d.site(), d.journal(), d.u64(), d.wait()}
 	case KindEstimateRequest:
 		return EstimateRequest{d.u64(), many(d, 3, func() Question {
-			return Question{d.jobID(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.wait(), d.queue(), d.maybePeer(), d.maybeReservation(), d.word(), In(d.ago())}
+			return Question{d.jobID(), d.demand(), grid.Tick(d.n(1, int64(grid.MaxWalltime))), d.wait(), d.queue(), d.maybePeer(), d.maybeReservation(), d.word(), In(d.ago()), d.wait()}
 		}), d.yes()}
 	case KindEstimateReply:
 		return EstimateReply{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} }), d.u32()}

@@ -160,6 +160,9 @@ func (c *estimator) asked(q wire.Question, now grid.Tick) plan.Question {
 		Demand: q.Demand, Queue: q.Queue, Limit: c.limit(q.Walltime), NotBefore: now + q.Delivery, Trait: c.shape(q.Demand, q.Walltime),
 		Walltime: q.Walltime, Deadline: c.until(q.Deadline),
 	}
+	if q.Within > 0 {
+		asked.Before = now + q.Within
+	}
 	if q.User != "" {
 		of := grid.Job{ID: q.Job, User: grid.User{Name: q.User}}
 		asked.User = of.UserAtHome()

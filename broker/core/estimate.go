@@ -146,6 +146,9 @@ func (c *search) questions(r *round, m *member) []wire.Question {
 	qs := make([]wire.Question, len(r.jobs))
 	for i, id := range r.jobs {
 		qs[i] = c.asking(c.jobs[id], m)
+		if r.waits {
+			qs[i].Within = c.within(c.jobs[id], m)
+		}
 	}
 	return qs
 }

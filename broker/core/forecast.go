@@ -208,6 +208,11 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 	e := grid.Estimate{Wait: max(0, start-q.NotBefore)}
 	e.Safe = e.Wait
 	if b.safe != nil {
+		if q.Before != 0 && start >= q.Before {
+			q.Before = q.NotBefore // it does not come, whatever is safe
+		} else {
+			q.Before = 0
+		}
 		if start, refusal = b.safe.Ask(q); refusal != nil {
 			return grid.Estimate{Refusal: b.passing(q, refusal)}
 		}

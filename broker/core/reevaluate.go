@@ -6,6 +6,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/plan"
+	"gbroker/wire"
 )
 
 // The search for jobs that wait in the local queue. A pass looks at the batch
@@ -292,7 +293,19 @@ const cannotStart = "as this site is now, it is not going to start here"
 // waitingRows is the table of a job that waits here: this site first.
 func (c *search) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) []grid.Candidate {
 	rows := c.candidates(j, r, i)
-	own := grid.Candidate{Site: rows[0].Site, Peer: rows[0].Peer, Size: rows[0].Size}
+	rows[0] = c.staying(j)
+	for k := range rows[1:] {
+		row := &rows[1+k]
+		if row.Refusal == nil && open[row.Peer] >= r.replies[row.Peer].take {
+			row.Refusal = forNow("as many jobs are on their way there as it takes at once")
+		}
+	}
+	return rows
+}
+
+// staying is the row of this site for a job that waits here.
+func (c *search) staying(j *job) grid.Candidate {
+	own := grid.Candidate{Site: c.siteName(c.cfg.Self), Peer: c.cfg.Self, Size: j.weight()}
 	start, planned := c.passes.own.start(j.rec.Job.ID)
 	switch {
 	case c.unwanted(j, c.cfg.Self) != nil:
@@ -318,14 +331,17 @@ func (c *search) waitingRows(j *job, r *round, i int, open map[grid.PeerID]int) 
 		own.Total = own.Wait + own.Run
 		c.wished(j, &own, least)
 	}
-	rows[0] = own
-	for k := range rows[1:] {
-		row := &rows[1+k]
-		if row.Refusal == nil && open[row.Peer] >= r.replies[row.Peer].take {
-			row.Refusal = forNow("as many jobs are on their way there as it takes at once")
-		}
+	return own
+}
+
+// within is how soon a job that waits here would have to start at a member to move there. Where it cannot, it does not come, and those
+// behind it are answered without it: else one job that stays keeps all others of its queue here. 0 is not known.
+func (c *search) within(j *job, m *member) grid.Tick {
+	own := c.staying(j)
+	if own.Refusal != nil || len(j.rec.Job.Sites.Prefer) > 0 || c.cfg.Published {
+		return 0
 	}
-	return rows
+	return min(max(1, own.Total-c.leastGain(&own)-runTime(j.rec.Job.Walltime, m.site.Speed)), wire.MaxSpan)
 }
 
 // better is the row to move to, or 0 and why the job stays.
@@ -342,12 +358,17 @@ func (c *search) better(rows []grid.Candidate) (to int, why string) {
 		return to, "" // anything is a gain
 	}
 	gain := rows[0].Total - rows[to].Total
-	least := max(c.cfg.Margin, grid.FromSeconds(c.cfg.MarginShare*rows[0].Total.Seconds()))
+	least := c.leastGain(&rows[0])
 	if gain <= least {
 		return 0, fmt.Sprintf("the best neighbour, %s, would be done %.0f s sooner; a move needs more than %.0f s",
 			rows[to].Site, gain.Seconds(), least.Seconds())
 	}
 	return to, ""
+}
+
+// leastGain is what a job must gain at least to move.
+func (c *search) leastGain(own *grid.Candidate) grid.Tick {
+	return max(c.cfg.Margin, grid.FromSeconds(c.cfg.MarginShare*own.Total.Seconds()))
 }
 
 // replan makes the own plan without the jobs that this pass has moved.

@@ -176,3 +176,43 @@ func passTick(q *queue) Event {
 	}
 	return Tick{}
 }
+
+// A neighbour is told how soon a job would have to start there to move, by the margins and its speed: the first is to be done here in
+// 120 s, the second in 180 s, and a move is to gain 30 s; there they run for 30 s.
+func TestQuestionsSayWhenAJobStays(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, 3, nil, her)
+	q.do(PeerSite{her, grid.Site{Name: "b", Processes: 4, Speed: 2}})
+	prefers := q.jobs[q.shot.Waiting[2].Job]
+	prefers.rec.Job.Sites.Prefer = []grid.SiteName{"b"}
+	if !q.pass(5 * grid.Minute) {
+		t.Fatal("nobody was asked")
+	}
+	var within []grid.Tick
+	for _, w := range q.asked[len(q.asked)-1].Questions {
+		within = append(within, w.Within)
+	}
+	if want := []grid.Tick{60*grid.Second + 1_000_000 - q.now, 120*grid.Second + 1_000_000 - q.now, 0}; !slices.Equal(within, want) {
+		t.Errorf("within %v, want %v", within, want)
+	}
+}
+
+// A job that would come too late by what is likely does not come by what is safe either.
+func TestWhoStaysCountsInNoPlan(t *testing.T) {
+	t.Parallel()
+	site := func(end grid.Tick) *plan.Plan {
+		return plan.Build(plan.Snapshot{At: 1000, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 4}},
+			Running: []plan.Running{{Start: 1, End: end, Shares: []plan.Share{{Node: 0, Processes: 4, Cores: 4}}}}})
+	}
+	of := forecast{likely: site(2000), safe: site(3000)}
+	ask := plan.Question{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 4, Processes: 1, Cores: 1}}}, Limit: 500, NotBefore: 1000}
+	for before, want := range map[grid.Tick][2]grid.Tick{0: {1500, 2500}, 2000: {1000, 2000}, 2001: {1500, 2500}} {
+		b := of.batch()
+		first := ask
+		first.Before = before
+		b.estimate(first)
+		if e := b.estimate(ask); e.Wait != want[0] || e.Safe != want[1] {
+			t.Errorf("behind one that comes before %v: waits %v, at most %v, want %v", before, e.Wait, e.Safe, want)
+		}
+	}
+}

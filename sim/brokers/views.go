@@ -95,7 +95,11 @@ func (n *neighbourhood) byOldView(from, to *broker, m wire.EstimateRequest) bool
 	}
 	for _, q := range m.Questions {
 		notBefore := n.r.now + q.Delivery
-		start, refusal := rows.Ask(plan.Question{Demand: q.Demand, Limit: max(q.Walltime, span(q.Walltime, to.batch.speed)), NotBefore: notBefore})
+		asked := plan.Question{Demand: q.Demand, Limit: max(q.Walltime, span(q.Walltime, to.batch.speed)), NotBefore: notBefore}
+		if q.Within > 0 {
+			asked.Before = n.r.now + q.Within
+		}
+		start, refusal := rows.Ask(asked)
 		e := grid.Estimate{Refusal: refusal, Wait: max(0, start-notBefore)}
 		e.Safe = e.Wait
 		if refusal != nil {
