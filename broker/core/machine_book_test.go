@@ -49,7 +49,7 @@ func TestTermsAlone(t *testing.T) {
 	late := a.now + grid.Hour
 	a.want(Alter{Token: 3, Job: j.ID, To: grid.Alteration{Deadline: &late}, By: "alice"}, "Save, Answer, undecide 1")
 	a.now = late
-	a.want(Tick{}, "wantGone 1 its deadline, "+late.Stamp())
+	a.want(Tick{}, "endOverdue 1")
 }
 
 // A job waits for another: it goes when that has ended well.
