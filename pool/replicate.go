@@ -12,7 +12,7 @@ import (
 type Replication struct {
 	Kind ReplicationKind
 	Most int // copies of a task at once, the first included
-	// Informed begins a copy only where it is foreseen to end before those that run.
+	// Informed begins a task only where it is foreseen to end, and a copy before those that run.
 	Informed bool
 }
 
@@ -58,15 +58,7 @@ type Start struct {
 // Begin says which tasks begin on the computers that are free. Those that do not run come first, the lost ones before the others; then those that run on
 // the fewest computers, the longest left first. Strong computers choose first. No computer gets two.
 func (r Replication) Begin(now grid.Tick, computers []Computer, tasks []Task) (out []Start) {
-	free := make([]int, 0, len(computers))
-	for i := range computers {
-		if computers[i].Free <= now {
-			free = append(free, i)
-		}
-	}
-	slices.SortStableFunc(free, func(a, b int) int {
-		return cmp.Compare(computers[b].Forecast.mean, computers[a].Forecast.mean)
-	})
+	free := strongest(now, computers, tasks)
 	runs, ends := make([]int, len(tasks)), make([]grid.Tick, len(tasks))
 	for i := range tasks {
 		runs[i], ends[i] = len(tasks[i].On), tasks[i].Ends
@@ -90,6 +82,22 @@ func (r Replication) Begin(now grid.Tick, computers []Computer, tasks []Task) (o
 		out = append(out, Start{best, c, work})
 	}
 	return out
+}
+
+// strongest are the computers that are free, first who would end first what tasks have to do on average.
+func strongest(now grid.Tick, computers []Computer, tasks []Task) (free []int) {
+	work := 0.0
+	for i := range tasks {
+		work += (tasks[i].Work - tasks[i].Checkpoint) / float64(len(tasks))
+	}
+	ends := make([]grid.Tick, len(computers))
+	for i := range computers {
+		if computers[i].Free <= now {
+			free, ends[i] = append(free, i), computers[i].Forecast.End(now, work)
+		}
+	}
+	slices.SortStableFunc(free, func(a, b int) int { return cmp.Compare(ends[a], ends[b]) })
+	return free
 }
 
 // may tells whether a task may begin on a computer.
@@ -116,9 +124,12 @@ func (r Replication) left(c *Computer, t *Task) float64 {
 	return t.Work
 }
 
-// sooner tells whether a copy would end before those that run, where that is asked for.
+// sooner tells whether a task would end on a computer, and before it does on those that have it, where that is asked for.
 func (r Replication) sooner(now grid.Tick, c *Computer, t *Task, runs int, ends grid.Tick) bool {
-	return !r.Informed || runs == 0 || c.Forecast.End(now, r.left(c, t)) < ends
+	if runs == 0 {
+		ends = Never
+	}
+	return !r.Informed || c.Forecast.End(now, r.left(c, t)) < ends
 }
 
 // prior orders tasks.

@@ -80,7 +80,7 @@ func TestReplicasComeLast(t *testing.T) {
 			}
 			if runs[s.Task] > 0 {
 				for i := range tasks {
-					if runs[i] == 0 && rule.may(c, &tasks[i], 0) {
+					if runs[i] == 0 && rule.may(c, &tasks[i], 0) && rule.sooner(now, c, &tasks[i], 0, Never) {
 						t.Fatalf("%+v: task %d waits beside a copy", s, i)
 					}
 				}
@@ -93,7 +93,7 @@ func TestReplicasComeLast(t *testing.T) {
 		}
 		for i := range tasks {
 			for c := range computers {
-				if runs[i] == 0 && !used[c] && computers[c].Free <= now && rule.may(&computers[c], &tasks[i], 0) {
+				if runs[i] == 0 && !used[c] && computers[c].Free <= now && rule.may(&computers[c], &tasks[i], 0) && rule.sooner(now, &computers[c], &tasks[i], 0, Never) {
 					t.Fatalf("task %d waits beside computer %d", i, c)
 				}
 			}

@@ -62,6 +62,7 @@ func newPool() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
+	cmd.AddCommand(newBag())
 	m := pool.Published()
 	flags := cmd.Flags()
 	flags.StringVar(&f.rules, "rule", "all", "simulate these: `RULE[,RULE]` of the above")

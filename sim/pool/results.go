@@ -31,6 +31,24 @@ type Options struct {
 // ends, they are those so far, which may be a few seeds more for some tasks than for others, and partial is true.
 func Run(ctx context.Context, tasks []Task, o Options) (rows []Row, partial bool) {
 	got := make([]*Outcome, len(tasks)*o.Seeds) // by seed, then task
+	each(ctx, len(got), o, func(i int, stop func() bool) {
+		task := tasks[i%len(tasks)]
+		if out, ok := task.Model.Run(task.Rule, o.Seed+uint64(i/len(tasks)), stop); ok {
+			got[i] = &out
+		}
+	})
+	for i, t := range tasks {
+		list, whole := column(got, i, len(tasks))
+		partial = partial || !whole
+		if len(list) > 0 {
+			rows = append(rows, Row{t.Rule.Name, t.Model, list})
+		}
+	}
+	return rows, partial
+}
+
+// each does so many things in order, some at a time, until the context ends.
+func each(ctx context.Context, n int, o Options, do func(i int, stop func() bool)) {
 	queue := make(chan int)
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -38,21 +56,17 @@ func Run(ctx context.Context, tasks []Task, o Options) (rows []Row, partial bool
 	for range max(1, o.Workers) {
 		group.Go(func() {
 			for i := range queue {
-				task := tasks[i%len(tasks)]
-				out, ok := task.Model.Run(task.Rule, o.Seed+uint64(i/len(tasks)), func() bool { return ctx.Err() != nil })
+				do(i, func() bool { return ctx.Err() != nil })
 				mu.Lock()
-				if ok {
-					got[i] = &out
-				}
 				done++
 				if o.Seen != nil {
-					o.Seen(done, len(got))
+					o.Seen(done, n)
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	for i := range got {
+	for i := range n {
 		if ctx.Err() != nil {
 			break
 		}
@@ -60,33 +74,34 @@ func Run(ctx context.Context, tasks []Task, o Options) (rows []Row, partial bool
 	}
 	close(queue)
 	group.Wait()
-	for i, t := range tasks {
-		row := Row{Rule: t.Rule.Name, Model: t.Model}
-		for n := range o.Seeds {
-			if g := got[n*len(tasks)+i]; g != nil {
-				row.Outcomes = append(row.Outcomes, *g)
-			} else {
-				partial = true
-			}
+}
+
+// column are the outcomes of one of so many tasks, by seed, and whether there are all.
+func column[T any](got []*T, task, of int) (list []T, whole bool) {
+	whole = true
+	for i := task; i < len(got); i += of {
+		if got[i] == nil {
+			whole = false
+			continue
 		}
-		if len(row.Outcomes) > 0 {
-			rows = append(rows, row)
-		}
+		list = append(list, *got[i])
 	}
-	return rows, partial
+	return list, whole
 }
 
 // Mean and deviation of a measure over the seeds.
-func (r *Row) Mean(of func(*Outcome) float64) (mean, sd float64) {
-	n := float64(len(r.Outcomes))
-	for i := range r.Outcomes {
-		mean += of(&r.Outcomes[i]) / n
+func (r *Row) Mean(of func(*Outcome) float64) (mean, sd float64) { return meanOf(r.Outcomes, of) }
+
+func meanOf[T any](outcomes []T, of func(*T) float64) (mean, sd float64) {
+	n := float64(len(outcomes))
+	for i := range outcomes {
+		mean += of(&outcomes[i]) / n
 	}
 	if n < 2 {
 		return mean, 0
 	}
-	for i := range r.Outcomes {
-		d := of(&r.Outcomes[i]) - mean
+	for i := range outcomes {
+		d := of(&outcomes[i]) - mean
 		sd += d * d / (n - 1)
 	}
 	return mean, math.Sqrt(sd)
