@@ -73,16 +73,25 @@ func (b *Broker) WhereAll(ctx context.Context, j grid.Job) (grid.Decision, []gri
 	return a.Where, a.Spread, a.Several, err
 }
 
-// WhereAllOf is WhereAll of several jobs, of as many in one asking of each site as a message takes. Their files cost nothing.
+// WhereAllOf is WhereAll of several jobs, of as many in one asking of each site as a message takes. Their files cost nothing. Where one asking fails,
+// nothing is known of its jobs, whose decisions are empty; it is an error where all fail.
 func (b *Broker) WhereAllOf(ctx context.Context, jobs []grid.Job) (list []grid.Decision, err error) {
+	var failed error
+	known := len(jobs) == 0
 	for some := range slices.Chunk(jobs, wire.MaxAsked) {
 		a, err := b.request(ctx, func(t core.Token) core.Request {
 			return core.Where{Token: t, Job: some[0], All: true, Beside: some[1:]}
 		})
 		if err != nil {
-			return nil, err
+			failed = err
+			list = append(list, make([]grid.Decision, len(some))...)
+			continue
 		}
+		known = true
 		list = append(append(list, a.Where), a.Beside...)
+	}
+	if !known {
+		return nil, failed
 	}
 	return list, nil
 }

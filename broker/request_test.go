@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -8,6 +9,36 @@ import (
 	"gbroker/grid"
 	"gbroker/wire"
 )
+
+// Where one message of several is not answered, what the others found is told; of its jobs nothing is known.
+func TestWhereAllOfSome(t *testing.T) {
+	t.Parallel()
+	b := NewBroker(core.Config{Self: me}, nil, Ports{})
+	go func() {
+		for {
+			select {
+			case e := <-b.events:
+				w := e.(core.Where)
+				a := core.Answer{Token: w.Token, Where: grid.Decision{Chosen: "a"}, Beside: make([]grid.Decision, len(w.Beside))}
+				if w.Job.Name == "fails" {
+					a = core.Answer{Token: w.Token, Err: grid.ErrUnavailable}
+				}
+				b.answer(a)
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	jobs := make([]grid.Job, 2*wire.MaxAsked+1)
+	jobs[wire.MaxAsked].Name = "fails"
+	got, err := b.WhereAllOf(t.Context(), jobs)
+	if err != nil || len(got) != len(jobs) || got[0].Chosen != "a" || got[wire.MaxAsked].Chosen != "" || got[2*wire.MaxAsked].Chosen != "a" {
+		t.Errorf("%d answers (%v)", len(got), err)
+	}
+	if got, err := b.WhereAllOf(t.Context(), jobs[wire.MaxAsked:2*wire.MaxAsked]); !errors.Is(err, grid.ErrUnavailable) || got != nil {
+		t.Errorf("nothing is known, and %d answers are told (%v)", len(got), err)
+	}
+}
 
 // More jobs than one message asks about are asked about in several, and each has its own answer.
 func TestWhereAllOfMany(t *testing.T) {

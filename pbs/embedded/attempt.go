@@ -73,7 +73,7 @@ func (s *System) specify(sub grid.Submission) *supervise.Spec {
 		ID: sub.ID, Name: sub.Job.Name, Work: sub.Work, Control: sub.Control,
 		Limit: sub.Limit, Expected: max(sub.Expected, 0), Age: sub.Age,
 		Arrived: control.Now(), Sequence: s.sequence, Grace: grid.Span(s.config.Grace),
-		Site: s.config.Site.Name, Path: s.config.Path, Base: s.base,
+		Site: s.config.Site.Name, Path: s.config.Path, Base: s.baseOf(&sub.Job.Demand),
 		Demand: sub.Job.Demand, Queue: sub.Job.Queue, Program: sub.Job.Program, Warning: sub.Job.Warning,
 		Reservation: sub.Reservation, FileLimit: s.config.FileLimit, Part: sub.Job.Part, Ports: s.config.Ports,
 	}

@@ -40,6 +40,7 @@
 //
 // The program of a job that has some of a resource gpu, or gpu:KIND, is told their numbers, in CUDA_VISIBLE_DEVICES,
 // ROCR_VISIBLE_DEVICES and GBROKER_GPUS: from 0 on, over the nodes and their resources in the order in which they are declared.
+// For one that asks for no GPU, on such a site, the first two are set to nothing: its program sees none.
 // No two jobs that run have the same. A resource of which a node has more than 1024 has no numbers (gpu:memory_mb: 81920 counts
 // something else), nor has what is beyond 16,384 of all nodes. A job waits while too few numbers are free, as they may be
 // where the nodes are declared in another order than when those started that run. A job that an older version started

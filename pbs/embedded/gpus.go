@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"gbroker/grid"
+	"gbroker/pbs/embedded/supervise"
 	"gbroker/plan"
 )
 
@@ -25,6 +27,14 @@ type (
 
 // isGPU tells of a resource that is named as GPUs are: gpu, or one kind of it as gpu:a100.
 func isGPU(name string) bool { return name == "gpu" || strings.HasPrefix(name, "gpu:") }
+
+// baseOf is the environment below that of a job: where GPUs have numbers, one that asks for none sees none.
+func (s *System) baseOf(d *grid.Demand) []string {
+	if len(s.gpus) == 0 || slices.ContainsFunc(d.Resources(), func(r grid.Resource) bool { return isGPU(r.Name) }) {
+		return s.base
+	}
+	return append(slices.Clone(s.base), supervise.Blind()...)
+}
 
 // numberGPUs counts the GPUs of the machine from 0 on, over the nodes and their resources as they are declared.
 func numberGPUs(nodes []plan.Node) map[gpuKind]gpuRange {

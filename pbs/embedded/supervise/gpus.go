@@ -19,5 +19,12 @@ func (s *Spec) visible() []string {
 	if len(s.GPUs) == 0 {
 		return nil
 	}
-	return []string{"CUDA_VISIBLE_DEVICES=" + s.gpus(), "ROCR_VISIBLE_DEVICES=" + s.gpus()}
+	return devices(s.gpus())
+}
+
+// Blind are the variables by which a program sees no GPU.
+func Blind() []string { return devices("") }
+
+func devices(numbers string) []string {
+	return []string{"CUDA_VISIBLE_DEVICES=" + numbers, "ROCR_VISIBLE_DEVICES=" + numbers}
 }
