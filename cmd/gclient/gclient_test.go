@@ -37,7 +37,7 @@ type serviceKey struct{}
 //	becomes ID STATE [code=N] [signal=N] [reason=TEXT]
 //	leaves ID complete|sofar PATH=TEXT...
 //	uploaded ID PATH TEXT
-//	foresees [nobody]                  what where answers from now on
+//	foresees [nobody|dear]             what where answers from now on
 //	interrupts                         the commands in the background get SIGINT
 //	outage KIND|none                   every call fails with this kind
 func TestScripts(t *testing.T) {
@@ -196,6 +196,12 @@ func foresees(ts *testscript.TestScript, _ bool, args []string) {
 		{Site: "here", Wait: 1500, Safe: 2500, Run: 60_000, Total: 61_500}, few,
 		{Site: "there", Size: 2048, Bandwidth: 1e6, Delivery: 2, Wait: 10_000, Safe: grid.Unsure, Run: 20_000, Total: 30_002, Chosen: true},
 	}}
+	if slices.Contains(args, "dear") {
+		dear := func(rate float64) *grid.Refusal {
+			return &grid.Refusal{Kind: grid.Temporary, Reason: "it costs more", Asked: "3", Available: fmt.Sprint(rate)}
+		}
+		d.Chosen, d.Candidates = "", []grid.Candidate{few, {Site: "here", Price: 20, Refusal: dear(20)}, {Site: "there", Price: 4.5, Refusal: dear(4.5)}, {Site: "mute", Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "no answer"}}}
+	}
 	var several *grid.SlotChoice
 	if slices.Contains(args, "nobody") {
 		few.Site = "here"

@@ -152,6 +152,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 		return err
 	}
 	if d.sweep != nil {
+		warnOfFee(cmd, c, d, file)
 		return handInGroup(cmd, c, []*document{d}, []string{file}, f)
 	}
 	if err := d.include(f.include); err != nil {
@@ -165,6 +166,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 		return err
 	}
 	ctx := cmd.Context()
+	warnOfFee(cmd, c, d, file)
 	a, err := c.Submit(ctx, api.Submission{
 		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, QueueAnyway: f.anyway, Files: d.files,
 		Include: d.included, Credentials: secrets, Reservation: grid.ReservationID(f.reservation), Guaranteed: f.guaranteed,

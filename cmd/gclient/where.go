@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ as long as such jobs really did. EARLIEST and LATEST are around it: of ten such 
 start between the two, going by how far off earlier words of that site were; where too few jobs
 tell, they are the first possible start and that by limits. BY LIMITS is the start if every job there runs to its limit, as the batch
 system itself reckons ("-" where later jobs may overtake it, so that no bound holds). END is
-START and the walltime at that site's speed. The job would go to the site marked *.
+START and the walltime at that site's speed. PRICE, where a site has one, is that of a core and hour. The job would go to the site marked *.
 
 Of a job that may run at several sites at once it also tells the sites that would have parts of it, the processes and nodes
 at each and when all begin and end; or why one site would have it, or none. Of a sweep it tells the first job.`,
@@ -73,6 +74,9 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 			} else if err := printProspects(cmd.OutOrStdout(), found); err != nil {
 				return err
 			}
+			if why := beyondFee(d.parsed.Job.Terms.Fee, found.Sites); why != "" {
+				warnings(cmd, []string{why})
+			}
 			if found.Chosen == nil && !together(found.Several) {
 				return cli.Exit(cli.No, nobody(&found))
 			}
@@ -102,8 +106,13 @@ func printProspects(w io.Writer, p api.Prospects) error {
 			refused = append(refused, s)
 		}
 	}
+	priced := slices.ContainsFunc(p.Sites, func(s api.Prospect) bool { return s.Price > 0 })
 	if len(refused) < len(p.Sites) {
-		fmt.Fprintln(t, "\tSITE\tSTART\tEARLIEST\tLATEST\tBY LIMITS\tEND\t")
+		fmt.Fprint(t, "\tSITE\tSTART\tEARLIEST\tLATEST\tBY LIMITS\tEND\t")
+		if priced {
+			fmt.Fprint(t, "PRICE\t")
+		}
+		fmt.Fprintln(t)
 	}
 	for _, s := range p.Sites {
 		if s.Refusal != nil {
@@ -113,8 +122,12 @@ func printProspects(w io.Writer, p api.Prospects) error {
 		if s.Chosen {
 			mark = "*"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", mark, printable(string(s.Site)), soon(p.At, s.Start), soon(p.At, s.StartEarly),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t", mark, printable(string(s.Site)), soon(p.At, s.Start), soon(p.At, s.StartEarly),
 			soon(p.At, s.StartLate), soon(p.At, s.StartSafe), soon(p.At, s.End))
+		if priced {
+			fmt.Fprintf(t, "%g\t", s.Price)
+		}
+		fmt.Fprintln(t)
 	}
 	if err := flush(t); err != nil {
 		return err
