@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"gbroker/api"
+	"gbroker/broker/core"
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // documentOf is a job of a shell script.
@@ -84,6 +86,29 @@ func TestAGroupOfASite(t *testing.T) {
 	})
 	if err := a.RemoveGroup(t.Context(), g.ID); err != nil {
 		t.Error(err)
+	}
+	served := func(user string, w core.Wish) (core.Found, error) {
+		w.User, w.Group, w.Limit = user, slow.ID, 2
+		return service{a.site}.serve(t.Context(), core.Serve{From: "her", Wish: w})
+	}
+	for ask := wire.WishStatus; ask <= wire.WishHistory; ask++ {
+		known := ask == wire.WishStatus || ask == wire.WishCancel || ask == wire.WishHistory
+		if ask == wire.WishRemove {
+			continue
+		}
+		f, err := served(slow.User, core.Wish{Ask: ask})
+		if (err == nil) != known || known && (f.Group.ID != slow.ID || len(f.Jobs) != 2) || (ask == wire.WishHistory) != (len(f.Events) > 0) {
+			t.Errorf("wish %d of a user elsewhere: %+v, %v", ask, f, err)
+		}
+		if _, err := served("mallory", core.Wish{Ask: ask}); !errors.Is(err, grid.ErrForbidden) {
+			t.Errorf("wish %d of who has no part in it: %v", ask, err)
+		}
+	}
+	if _, err := served(slow.User, core.Wish{Ask: wire.WishRemove}); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.Group(t.Context(), slow.ID); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("a group that was removed from elsewhere: %v", err)
 	}
 	const none = grid.GroupID("alpha.01ABCDEFGHJKMNPQRSTVWXYZ00.all")
 	for what, ask := range map[string]func(grid.GroupID) error{
