@@ -32,6 +32,8 @@ type asked struct {
 	latest   grid.Tick  // that its home's clock has shown at a save of the job
 	letGo    bool       // its user wants it released, and does not want it held any more
 	released bool       // and was told that it is
+	came     []string   // what it was to wait for, and has come true, whatever its home has lost since
+	vain     bool       // one of these could never come true, once
 }
 
 // exacting is a user with a chain of jobs.
@@ -229,7 +231,7 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 		w.violate("S13", f.id, "%s starts at %s with a walltime of %.0f s, which was altered to %.0f s", now.id, now.where.name(), job.Walltime.Seconds(), f.asked.walltime.Seconds())
 	}
 	for _, d := range t.After {
-		if d.Kind != grid.Singleton && !f.met(d) && !w.truth.facts[grid.JobID(d.On)].blurred() {
+		if d.Kind != grid.Singleton && !f.met(d) && !slices.Contains(f.asked.came, d.On) {
 			w.violate("S13", f.id, "%s starts at %s, and its dependency %s %s has not come true", now.id, now.where.name(), d.Kind, d.On)
 		}
 	}
@@ -250,15 +252,34 @@ func (f *fact) met(d grid.Dependency) bool {
 	return other.told != 0
 }
 
-// inVain: a dependency of the job can never come true, so that it may fail without a start.
+// inVain: a dependency of the job can never come true, or could not as its home knew then, so that it may fail without a start. Another
+// broker of the home's name may have been told other ends.
 func (f *fact) inVain() bool {
-	for _, d := range f.asked.terms.After {
-		other := f.home.w.truth.facts[grid.JobID(d.On)]
-		if (d.Kind == grid.AfterOK || d.Kind == grid.AfterNotOK) && (other.told != 0 && !f.met(d) || f.blurred() || other.blurred()) {
-			return true
+	return f.asked.vain || f.depends(f.neverMet) || len(f.asked.terms.After) > 0 && (f.shared(f.home) || f.torn())
+}
+
+func (f *fact) depends(so func(grid.Dependency) bool) bool {
+	return slices.ContainsFunc(f.asked.terms.After, func(d grid.Dependency) bool { return d.Kind != grid.Singleton && so(d) })
+}
+
+// neverMet: the job that it is about has ended otherwise.
+func (f *fact) neverMet(d grid.Dependency) bool {
+	return (d.Kind == grid.AfterOK || d.Kind == grid.AfterNotOK) && f.home.w.truth.facts[grid.JobID(d.On)].told != 0 && !f.met(d)
+}
+
+// stirs: a user is told the end of a job. What waits for it may go, or never will, whatever its home loses since.
+func (t *truth) stirs(id grid.JobID) {
+	for _, f := range t.facts {
+		for _, d := range f.asked.terms.After {
+			switch {
+			case d.On != string(id) || d.Kind == grid.Singleton:
+			case f.met(d):
+				f.asked.came = append(f.asked.came, d.On)
+			default:
+				f.asked.vain = f.asked.vain || f.neverMet(d)
+			}
 		}
 	}
-	return false
 }
 
 // keptBack: its home has reason to let it wait.

@@ -97,3 +97,50 @@ func TestAStartOfWhatIsHeldTakesAnExcuse(t *testing.T) {
 		}
 	}
 }
+
+// Of a job that starts its dependencies have come true, and of one that fails without a start one cannot: whatever its home has lost of
+// another job.
+func TestDependenciesAreJudgedByWhatWasTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		told   grid.State // of the job that it waits for; 0 is none
+		lost   bool       // that, by the home, since
+		starts bool       // is held against nobody
+		fails  bool
+	}{
+		{"nothing was told", 0, false, false, false},
+		{"nothing was told, and the home has lost something of the other", 0, true, false, false},
+		{"it has ended well", grid.Completed, false, true, false},
+		{"it has ended well, and the home has lost that", grid.Completed, true, true, false},
+		{"it was killed", grid.Killed, false, false, true},
+		{"it was killed, and the home has lost that", grid.Killed, true, false, true},
+	} {
+		for _, fails := range []bool{false, true} {
+			x := newScene(t)
+			f := newFact("next", x.a, &grid.Job{Demand: cores(1)})
+			f.accepted, f.asked = true, asked{is: true, terms: grid.Terms{After: []grid.Dependency{{Kind: grid.AfterOK, On: "job"}}}}
+			x.w.truth.facts["next"] = f
+			x.f.wished = true
+			x.f.wrote[x.a] = []grid.Tick{at(200)}
+			if c.told != 0 {
+				x.a.disk.folders["job"] = &folder{outputs: true}
+				x.f.ends = []grid.Progress{{Cause: grid.ByItself}}
+				x.w.truth.shown(x.a, "job", &grid.Record{Job: grid.Job{ID: "job"}, State: c.told})
+			}
+			if c.lost {
+				x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			}
+			right := c.starts
+			if fails {
+				right = c.fails
+				x.w.truth.judge(x.a, f, &grid.Record{State: grid.Failed})
+			} else {
+				f.mayGo(x.w, began(900, x.b, 1), &grid.Job{})
+			}
+			if v := x.w.result.Violation; (v == nil) != right {
+				t.Errorf("%s; fails %t: the violation is %+v", c.name, fails, v)
+			}
+		}
+	}
+}

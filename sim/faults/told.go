@@ -39,6 +39,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	}
 	f.told, f.exit, f.toldAt = r.State, r.ExitCode, w.now
 	f.lost = f.lost || r.State == grid.Lost
+	t.stirs(id)
 	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
 	if !f.torn() {
 		t.judge(s, f, r)
