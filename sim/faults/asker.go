@@ -74,7 +74,7 @@ func (h *host) serve(key core.WorkKey, e core.Serve) {
 
 // releasedSaved checks S15 of what the home of a job has saved.
 func (t *truth) releasedSaved(s *site, f *fact, r *grid.Record) {
-	if f.asked.released && r.Job.Terms.Held && !f.blurred() {
+	if f.asked.released && r.Job.Terms.Held && !f.byAnother() {
 		s.w.violate("S15", f.id, "%s was told to be released, and is held again", f.id)
 	}
 }

@@ -138,8 +138,9 @@
 //	                                   changed it, or told its end, while both    before it is told
 //	                                   ran
 //
-// What keeps a job back at its home, and an alteration, are in its home's journal alone: of jobs whose home
-// has lost a part of that, or had a duplicate, S13 is not checked.
+// What keeps a job back at its home, and an alteration, are in its home's journal alone: where that was put back, what it has now counts
+// (S13, S15), and another site may have the version that was lost. Of jobs on which a duplicate of their home may have acted S13 is not checked.
+// A dependency has come true, or cannot, from when its user was told so, whatever is lost of the other job.
 //
 // What is not to start before an instant, and what depends on it, has as much longer to end as the clock of its home was set back; what has
 // nodes reserved, as any clock was. No other job has.

@@ -72,6 +72,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		}
 		if f.home == s {
 			f.unknown = r == nil
+			f.asked.setBack(r)
 		}
 		if f.home != s || !f.accepted {
 			continue

@@ -20,20 +20,21 @@ import (
 // That nothing waits for ever which need not, is S1 and S9: what is held is released, or has a
 // deadline; a dependency that can never come true ends the job.
 //
-// What a home has lost with its journal, or a duplicate of it has done, it cannot keep back:
-// such jobs are left out.
+// What a home has lost with its journal it cannot keep to: what the journal has then counts. What a duplicate of it may have done is
+// left out.
 
 // asked is what the user of a job wants of it, and what its home was last seen to keep of that.
 type asked struct {
 	is       bool
-	terms    grid.Terms // as it was handed in
-	held     bool       // by the home's journal, at home, and nobody has asked for its release since
-	walltime grid.Tick  // of its version, by the home's journal
-	latest   grid.Tick  // that its home's clock has shown at a save of the job
-	letGo    bool       // its user wants it released, and does not want it held any more
-	released bool       // and was told that it is
-	came     []string   // what it was to wait for, and has come true, whatever its home has lost since
-	vain     bool       // one of these could never come true, once
+	terms    grid.Terms  // as it was handed in
+	held     bool        // by the home's journal, at home, and nobody has asked for its release since
+	walltime grid.Tick   // of its version, by the home's journal
+	lost     []grid.Tick // those of versions that its home has lost: another site may have them
+	latest   grid.Tick   // that its home's clock has shown at a save of the job
+	letGo    bool        // its user wants it released, and does not want it held any more
+	released bool        // and was told that it is
+	came     []string    // what it was to wait for, and has come true, whatever its home has lost since
+	vain     bool        // one of these could never come true, once
 }
 
 // exacting is a user with a chain of jobs.
@@ -209,14 +210,22 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 	}
 }
 
-// blurred: its home cannot keep to what it has lost of the job, or another has done in its name.
-func (f *fact) blurred() bool {
-	return f.home.gone || f.lostAt(f.home) || f.shared(f.home) || f.torn()
+// byAnother: another broker of its home's name may have acted on the job, and that cannot keep to what it did.
+func (f *fact) byAnother() bool { return f.shared(f.home) || f.torn() }
+
+// setBack: its home has lost what it wrote of the job after this record, or all of it.
+func (a *asked) setBack(r *grid.Record) {
+	isHeld := r != nil && r.Job.Terms.Held
+	a.held, a.released = a.held && isHeld, a.released && r != nil && !isHeld
+	if r != nil && r.Job.Walltime != a.walltime {
+		a.lost = append(a.lost, a.walltime)
+		a.walltime = r.Job.Walltime
+	}
 }
 
 // mayGo checks S13.
 func (f *fact) mayGo(w *world, now start, job *grid.Job) {
-	if !f.asked.is || f.blurred() {
+	if !f.asked.is || f.byAnother() {
 		return
 	}
 	t := &f.asked.terms
@@ -227,7 +236,7 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 		w.violate("S13", f.id, "%s starts at %s, and is held at its home", now.id, now.where.name())
 	case latest < t.NotBefore:
 		w.violate("S13", f.id, "%s starts at %s, %.0f s before it may", now.id, now.where.name(), (t.NotBefore - latest).Seconds())
-	case job.Walltime != f.asked.walltime && !apart:
+	case job.Walltime != f.asked.walltime && !slices.Contains(f.asked.lost, job.Walltime) && !apart:
 		w.violate("S13", f.id, "%s starts at %s with a walltime of %.0f s, which was altered to %.0f s", now.id, now.where.name(), job.Walltime.Seconds(), f.asked.walltime.Seconds())
 	}
 	for _, d := range t.After {
@@ -255,7 +264,7 @@ func (f *fact) met(d grid.Dependency) bool {
 // inVain: a dependency of the job can never come true, or could not as its home knew then, so that it may fail without a start. Another
 // broker of the home's name may have been told other ends.
 func (f *fact) inVain() bool {
-	return f.asked.vain || f.depends(f.neverMet) || len(f.asked.terms.After) > 0 && (f.shared(f.home) || f.torn())
+	return f.asked.vain || f.depends(f.neverMet) || len(f.asked.terms.After) > 0 && f.byAnother()
 }
 
 func (f *fact) depends(so func(grid.Dependency) bool) bool {

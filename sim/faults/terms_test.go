@@ -144,3 +144,44 @@ func TestDependenciesAreJudgedByWhatWasTold(t *testing.T) {
 		}
 	}
 }
+
+// What its home has lost of a job excuses the start of what it was then, and no more.
+func TestWhatIsLostOfAJobExcusesThatAlone(t *testing.T) {
+	t.Parallel()
+	held, free := grid.Record{}, grid.Record{}
+	held.Job.Terms.Held, held.Job.Walltime, free.Job.Walltime = true, grid.Minute, grid.Minute
+	free.Role = grid.Owning
+	held.Role = grid.Owning
+	for _, c := range []struct {
+		name     string
+		restored *grid.Record // what its home's journal has of it since; nil: it was not put back
+		unheld   bool         // before
+		starts   grid.Tick    // with this walltime, and it was altered to an hour
+		notDue   bool
+		violated bool
+	}{
+		{"held, and nothing is lost", nil, false, grid.Hour, false, true},
+		{"held, and that is not lost", &held, false, grid.Hour, false, true},
+		{"that it was held is lost", &free, false, grid.Hour, false, false},
+		{"it was held in the lost part alone, and is not due", &free, false, grid.Hour, true, true},
+		{"altered, and nothing is lost", nil, true, grid.Minute, false, true},
+		{"that it was altered is lost", &free, true, grid.Minute, false, false},
+		{"that is lost, and another site had the later version", &free, true, grid.Hour, false, false},
+		{"a version that it never had", &free, true, grid.Second, false, true},
+	} {
+		x := newScene(t)
+		x.f.asked = asked{is: true, held: !c.unheld, walltime: grid.Hour}
+		if c.notDue {
+			x.f.asked.terms.NotBefore = x.a.host.now() + grid.Hour
+		}
+		x.f.wrote[x.a] = []grid.Tick{at(200)}
+		if c.restored != nil {
+			x.a.disk.records["job"] = c.restored
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+		}
+		x.f.mayGo(x.w, began(900, x.b, 1), &grid.Job{Walltime: c.starts})
+		if v := x.w.result.Violation; (v != nil) != c.violated {
+			t.Errorf("%s: the violation is %+v", c.name, v)
+		}
+	}
+}
