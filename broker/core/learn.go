@@ -144,6 +144,8 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 	case id.Site() != c.cfg.Site.Name || m.Job.Home != c.cfg.Self || m.Job.User.Home != c.cfg.Self:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "that job is none of this home"})
 		return
+	case !m.Owning && c.groups.sighted(id): // its template makes it again, as what a lost branch has made
+		return
 	case m.Owning && c.gates.beforeDismissing(from) == open:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return

@@ -247,11 +247,16 @@ func (s *groups) recall(t *grid.Record) bool {
 	return is
 }
 
-// sighted: a branch of this journal has made the job of that identifier.
-func (s *groups) sighted(id grid.JobID) {
-	if g, n := s.of(id); g != nil && n > g.rec.Entered && n > g.seen {
+// sighted: a branch of this journal has made the job of that identifier. It tells whether a template makes it again.
+func (s *groups) sighted(id grid.JobID) bool {
+	g, n := s.of(id)
+	if g == nil || n <= g.rec.Entered {
+		return false
+	}
+	if n > g.seen {
 		g.seen, s.hungry = n, true
 	}
+	return g.template != nil
 }
 
 // unwanted tells of a job whose group is cancelled.
