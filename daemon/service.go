@@ -143,7 +143,7 @@ func (s service) jobOf(who api.Identity, id grid.JobID, n api.NewJob) (grid.Job,
 func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if j.Coallocation != nil {
 		if why := worldsApart(&j); why != "" {
-			return fmt.Errorf("%w: %s; ask for MPICH, or leave out that they reach each other", grid.ErrInvalid, why)
+			return fmt.Errorf("%w: %s; ask for MPICH or OpenMPI, or leave out that they reach each other", grid.ErrInvalid, why)
 		}
 		why := tooWide(&j, s.site.sizes())
 		if why == "" {

@@ -30,14 +30,14 @@ func (s *site) sizes() []sized {
 	return list
 }
 
-// worldsApart says why the parts of a parallel program that are to reach each other would not: only Hydra, of MPICH, can start
+// worldsApart says why the parts of a parallel program that are to reach each other would not: only MPICH and Open MPI start
 // one program over several sites, and what others start within a site is offered no place to meet. "" is that they may.
 func worldsApart(j *grid.Job) string {
 	kind := strings.ToLower(j.Program.Parallel)
-	if !j.Coallocation.Reach || kind == "" || kind == "mpi" || strings.HasPrefix(kind, "mpich") {
+	if !j.Coallocation.Reach || kind == "" || kind == "mpi" || strings.HasPrefix(kind, "mpich") || kind == "openmpi" || kind == "open-mpi" {
 		return ""
 	}
-	return fmt.Sprintf("its parts are to reach each other, and %s starts no program over several sites, only MPICH does: each part would have a world of its own", j.Program.Parallel)
+	return fmt.Sprintf("its parts are to reach each other, and %s starts no program over several sites, only MPICH and Open MPI do: each part would have a world of its own", j.Program.Parallel)
 }
 
 // tooWide says why no sites that are known have together what a job over several sites asks for; "" where they may.

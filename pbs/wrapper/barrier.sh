@@ -30,10 +30,20 @@ free() {
 	return 1
 }
 
-# spans: whether the program can be one of MPI over all sites. Only Hydra, of MPICH, can be started so
-# without a way from one cluster into the other.
+# spans: whether the program can be one of MPI over all sites, without a way from one cluster into the other: by Hydra, of
+# MPICH, or the daemons of Open MPI 4, where the job asks for that by name (else another site may have MPICH)
 spans() {
-	[ -n "$reach" ] && [ -z "$own_starter" ] && mpi && [ "$kind" = mpich ] && proxy=$(find_command hydra_pmi_proxy)
+	[ -n "$reach" ] && [ -z "$own_starter" ] && mpi || return 1
+	case $kind in
+	mpich) proxy=$(find_command hydra_pmi_proxy) ;;
+	openmpi)
+		case $wanted$("$starter" --version 2>/dev/null </dev/null) in
+		openmpi*' 4.'*) proxy=$(find_command orted) && command -v getent >/dev/null ;;
+		*) false ;;
+		esac
+		;;
+	*) false ;;
+	esac
 }
 
 # arrive: says that this part is here, with its nodes and where programs may meet it; a program
@@ -118,16 +128,15 @@ toward() {
 	fi
 }
 
-# join NUMBER: Hydra's proxy for one host. It goes at once where the first site's mpirun does not
+# join NUMBER: what starts processes on one host for the first site's mpirun. It goes at once where that does not
 # listen yet, and is started again.
 join() {
-	tries=0 said=$ctl/.tmp.join.$1.$here
+	tries=0 said=$ctl/.tmp.join.$1.$here family=
 	while :; do
-		(execute env "GBROKER_DIRECTORY=$PWD" "$proxy" --control-port "$rendezvous" --rmk user --launcher manual --demux poll \
-			--pgid 0 --retries 10 --usize -2 --proxy-id "$1") 2>"$said"
+		("join_$kind" "$1") >"$said" 2>&1
 		status=$?
 		tries=$((tries + 1))
-		if [ $status -eq 0 ] || [ $tries -ge 300 ] || ! grep -q 'unable to connect to server' "$said"; then
+		if [ $status -eq 0 ] || [ $tries -ge 300 ] || ! early "$said"; then
 			cat "$said" >&2
 			rm -f "$said"
 			return $status
@@ -136,8 +145,50 @@ join() {
 	done
 }
 
-# span: this process becomes what starts the program of MPI over all sites: at the first of them mpirun,
-# which starts nothing itself (its way to other nodes is true), and a proxy for each host of this one.
+# join_mpich NUMBER: Hydra's proxy
+join_mpich() {
+	execute env "GBROKER_DIRECTORY=$PWD" "$proxy" --control-port "$rendezvous" --rmk user --launcher manual --demux poll \
+		--pgid 0 --retries 10 --usize -2 --proxy-id "$1"
+}
+
+# join_openmpi NUMBER: the daemon of Open MPI. It has to know the number that mpirun gave itself, which nobody chooses: a first
+# one, under number 0, is told it by mpirun and refused.
+join_openmpi() {
+	server=$(getent ahostsv4 "${rendezvous%:*}" | awk '{ print $1; exit }')
+	all=$(members | awk '{ names = names ",g" $1 } END { print "m" names "@0(" NR + 1 ")" }')
+	job=$((${family:-0} * 65536))
+	execute env "GBROKER_DIRECTORY=$PWD" "$proxy" -mca ess env -mca ess_base_jobid $job -mca ess_base_vpid $(($1 + 1)) \
+		-mca ess_base_num_procs "$(members | awk 'END { print NR + 1 }')" -mca orte_node_regex "$all" \
+		-mca orte_hnp_uri "$job.0;tcp://$server:${rendezvous##*:}" -mca plm rsh -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
+		-mca pmix '^s1,s2,cray,isolated'
+}
+
+# early FILE: whether what was started to join came before mpirun listened, or did not know its number
+early() {
+	[ "$kind" = openmpi ] || { grep -q 'unable to connect to server' "$1"; return; }
+	[ -z "$family" ] || { grep -q 'unable to complete a TCP connection' "$1"; return; }
+	family=$(sed -n '/unexpected process identifier/ { s/.*identifier \[\[\([0-9]*\),0\],0\].*/\1/p; q; }' "$1")
+}
+
+# lead_mpich: mpirun of MPICH, which starts nothing itself: its way to other nodes is true
+lead_mpich() {
+	members | awk '{ print "g" $1 ":" $4 }' >"$machines"
+	arguments execute env "MPIEXEC_PORT_RANGE=${rendezvous##*:}:${rendezvous##*:}" "$starter" -launcher ssh -launcher-exec /bin/true \
+		-f "$machines" -n "$(awk 'END { print NR }' "$all_hosts")" -genvnone -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
+}
+
+# lead_openmpi: likewise that of Open MPI
+lead_openmpi() {
+	members | awk '{ print "g" $1 " slots=" $4 }' >"$machines"
+	root=
+	[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+	arguments execute "$starter" $root -mca plm rsh -mca plm_rsh_agent /bin/true -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
+		-mca ras '^slurm,tm' -mca orte_do_not_resolve 1 -mca oob_tcp_static_ipv4_ports "${rendezvous##*:}" -nolocal --hostfile "$machines" --oversubscribe --map-by slot \
+		--bind-to none -n "$(awk 'END { print NR }' "$all_hosts")" -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
+}
+
+# span: this process becomes what starts the program of MPI over all sites: at the first of them mpirun, and what joins it
+# for each host of this one.
 span() {
 	joined=
 	for member in $(members | awk -v site="$part_site" '$2 == site { print $1 ":" $3 }'); do
@@ -149,10 +200,8 @@ span() {
 	code=0
 	if [ "$part_rank" -eq 0 ]; then
 		machines=$ctl/.tmp.machines.$here
-		members | awk '{ print "g" $1 ":" $4 }' >"$machines"
 		via=
-		(arguments execute env "MPIEXEC_PORT_RANGE=${rendezvous##*:}:${rendezvous##*:}" "$starter" -launcher ssh -launcher-exec /bin/true \
-			-f "$machines" -n "$(awk 'END { print NR }' "$all_hosts")" -genvnone -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program")
+		("lead_$kind")
 		code=$?
 		rm -f "$machines"
 	fi

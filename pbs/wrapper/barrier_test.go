@@ -184,17 +184,33 @@ func TestAPartDoesNotRunAlone(t *testing.T) {
 	})
 }
 
-// A program of MPICH is one over all sites whose nodes reach each other, without a way from one cluster
+// A program of MPICH or of Open MPI is one over all sites whose nodes reach each other, without a way from one cluster
 // into the other; where one of them is not reached, each part has its own.
 func TestOneProgramOfMPIOverSites(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"mpicc", "hydra_pmi_proxy"} {
+	for kind, needs := range map[string][]string{"MPICH": {"mpicc.mpich", "hydra_pmi_proxy"}, "OpenMPI": {"mpicc.openmpi", "mpirun.openmpi", "orted"}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			program := hello(t, needs)
+			for _, reached := range []bool{true, false} {
+				oneWorld(t, grid.Program{
+					Executable: program, Arguments: []string{"a b"}, Parallel: kind,
+					// Two nodes on one machine would take each other's shared memory for their own.
+					Environment: []grid.Variable{{Name: "OMPI_MCA_btl", Value: "tcp,self"}},
+				}, reached)
+			}
+		})
+	}
+}
+
+// hello is a program that tells the size of its world, the rank of its site and its argument.
+func hello(t *testing.T, needs []string) string {
+	for _, name := range needs {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("no %s on this machine: programs of MPICH over sites are not tested", name)
+			t.Skipf("no %s on this machine: its programs over sites are not tested", name)
 		}
 	}
-	dir := t.TempDir()
-	source := filepath.Join(dir, "hello.c")
+	source := filepath.Join(t.TempDir(), "hello.c")
 	if err := os.WriteFile(source, []byte(`#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,62 +226,65 @@ int main(int argc, char **argv) {
 `), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "hello")
-	if out, err := exec.CommandContext(t.Context(), "mpicc.mpich", "-o", program, source).CombinedOutput(); err != nil {
-		t.Skipf("mpicc.mpich: %v: %s", err, out)
+	program := filepath.Join(filepath.Dir(source), "hello")
+	if out, err := exec.CommandContext(t.Context(), needs[0], "-o", program, source).CombinedOutput(); err != nil {
+		t.Skipf("%s: %v: %s", needs[0], err, out)
 	}
+	return program
+}
+
+// oneWorld runs the parts of a program at two sites, of which both or one declares to reach the other.
+func oneWorld(t *testing.T, program grid.Program, reached bool) {
 	shell := shells(t)[0]
-	for _, reached := range []bool{true, false} {
-		var nodes []*node
-		var commands []*exec.Cmd
-		for rank, processes := range []int{2, 3} {
-			n := newNode(t, shell, grid.Program{Executable: program, Arguments: []string{"a b"}, Parallel: "MPICH"})
-			n.Processes, n.Ports = processes, grid.DefaultPorts
-			if n.Site = "s0"; rank == 1 {
-				n.Site = "s1"
-			}
-			n.Reached = reached || rank == 0
-			n.Part = &grid.Part{
-				Of: "home.01ABCDEFGHJKMNPQRSTVWXYZ00", Round: 1, Rank: rank, Sites: []grid.PartSite{{Name: "s0", Processes: 2}, {Name: "s1", Processes: 3}},
-				Start: control.Now(), Grace: grid.Minute, Within: grid.Minute,
-			}
-			cmd := n.command()
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			nodes, commands = append(nodes, n), append(commands, cmd)
+	var nodes []*node
+	var commands []*exec.Cmd
+	for rank, processes := range []int{2, 3} {
+		n := newNode(t, shell, program)
+		n.Processes, n.Ports, n.Path = processes, grid.DefaultPorts, os.Getenv("PATH")
+		if n.Site = "s0"; rank == 1 {
+			n.Site = "s1"
 		}
-		var all []grid.Gathered
-		for _, n := range nodes {
-			n.until("it arrives", func() bool { _, there, _ := control.ReadArrived(n.Control, n.ID); return there })
-			a, _, err := control.ReadArrived(n.Control, n.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, grid.Gathered{Site: n.Site, Hosts: a.Hosts, Address: a.Address})
+		n.Reached = reached || rank == 0
+		n.Part = &grid.Part{
+			Of: "home.01ABCDEFGHJKMNPQRSTVWXYZ00", Round: 1, Rank: rank, Sites: []grid.PartSite{{Name: "s0", Processes: 2}, {Name: "s1", Processes: 3}},
+			Start: control.Now(), Grace: grid.Minute, Within: grid.Minute,
 		}
-		for i := range nodes { // the second before the first, which it has to wait for
-			n := nodes[len(nodes)-1-i]
-			if err := errors.Join(control.WriteGo(n.Control, n.ID, all), control.WriteBegun(n.Control, n.ID)); err != nil {
-				t.Fatal(err)
-			}
+		cmd := n.command()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
 		}
-		said := ""
-		for i, n := range nodes {
-			commands[i].Wait()
-			if end := n.end(); end.ExitCode != 7 && (i == 0 || !reached) {
-				t.Errorf("part %d ended %+v: %s", i, end, n.read("stderr"))
-			}
-			said += n.read("stdout")
+		nodes, commands = append(nodes, n), append(commands, cmd)
+	}
+	var all []grid.Gathered
+	for _, n := range nodes {
+		n.until("it arrives", func() bool { _, there, _ := control.ReadArrived(n.Control, n.ID); return there })
+		a, _, err := control.ReadArrived(n.Control, n.ID)
+		if err != nil {
+			t.Fatal(err)
 		}
-		want := strings.Repeat("5 5 0 a b\n", 2) + strings.Repeat("5 5 1 a b\n", 3)
-		if !reached {
-			want = strings.Repeat("2 2 0 a b\n", 2) + strings.Repeat("3 3 1 a b\n", 3)
+		all = append(all, grid.Gathered{Site: n.Site, Hosts: a.Hosts, Address: a.Address})
+	}
+	for i := range nodes { // the second before the first, which it has to wait for
+		n := nodes[len(nodes)-1-i]
+		if err := errors.Join(control.WriteGo(n.Control, n.ID, all), control.WriteBegun(n.Control, n.ID)); err != nil {
+			t.Fatal(err)
 		}
-		lines := strings.SplitAfter(said, "\n")
-		slices.Sort(lines)
-		if got := strings.Join(lines, ""); got != want {
-			t.Errorf("reached %v: the processes said %q, and not %q", reached, got, want)
+	}
+	said := ""
+	for i, n := range nodes {
+		commands[i].Wait()
+		if end := n.end(); end.ExitCode != 7 && (i == 0 || !reached) {
+			t.Errorf("part %d ended %+v: %s", i, end, n.read("stderr"))
 		}
+		said += n.read("stdout")
+	}
+	want := strings.Repeat("5 5 0 a b\n", 2) + strings.Repeat("5 5 1 a b\n", 3)
+	if !reached {
+		want = strings.Repeat("2 2 0 a b\n", 2) + strings.Repeat("3 3 1 a b\n", 3)
+	}
+	lines := strings.SplitAfter(said, "\n")
+	slices.Sort(lines)
+	if got := strings.Join(lines, ""); got != want {
+		t.Errorf("reached %v: the processes said %q, and not %q", reached, got, want)
 	}
 }

@@ -40,7 +40,7 @@ type Spec struct {
 	Part  *grid.Part
 	Ports grid.Ports
 	// Reached tells that the nodes of this site and those of all others of the part reach each other, every port in Ports
-	// and those that MPI takes: over them a program of MPICH is one.
+	// and those that MPI takes: over them a program of MPICH or Open MPI is one.
 	Reached bool
 }
 

@@ -251,9 +251,20 @@ func completes(t *testing.T, home site, id string) {
 // A program of MPI is one over two clusters whose nodes reach each other.
 func TestOneProgramOverTwoClusters(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"mpicc.mpich", "hydra_pmi_proxy"} {
+	oneProgram(t, "MPI", "mpicc.mpich", "hydra_pmi_proxy")
+}
+
+// So is one of Open MPI.
+func TestOneProgramOfOpenMPIOverTwoClusters(t *testing.T) {
+	long(t)
+	t.Parallel()
+	oneProgram(t, "OpenMPI", "mpicc.openmpi", "orted")
+}
+
+func oneProgram(t *testing.T, variation string, needs ...string) {
+	for _, name := range needs {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("no %s on this machine: programs of MPICH over clusters are not tested", name)
+			t.Skipf("no %s on this machine: its programs over clusters are not tested", name)
 		}
 	}
 	clusters := take(t, "busy", "free")
@@ -278,8 +289,8 @@ int main(int argc, char **argv) {
 	return MPI_Finalize();
 }
 `), 0o644))
-	if out, err := exec.CommandContext(t.Context(), "mpicc.mpich", "-o", filepath.Join(dir, "sum"), filepath.Join(dir, "sum.c")).CombinedOutput(); err != nil {
-		t.Fatalf("mpicc: %v\n%s", err, out)
+	if out, err := exec.CommandContext(t.Context(), needs[0], "-o", filepath.Join(dir, "sum"), filepath.Join(dir, "sum.c")).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", needs[0], err, out)
 	}
 	a := overSlurm(t, clusters["busy"], dir, "alpha", cluster.Options{})
 	b := overSlurm(t, clusters["free"], dir, "beta", cluster.Options{})
@@ -289,7 +300,10 @@ int main(int argc, char **argv) {
 	start(t, a, b)
 	introduce(t, a, b)
 	sees(t, a, map[string]int{"alpha": 4, "beta": 6})
-	id := work{program: "sum", mpi: 10, brings: []string{"sum"}, output: "sum.txt", terms: `<gb:Coallocation sites="2" reach="true"/>`}.submit(t, a, dir, "mpi")
+	id := work{
+		program: "sum", mpi: 10, variation: variation, brings: []string{"sum"}, output: "sum.txt", terms: `<gb:Coallocation sites="2" reach="true"/>`,
+		env: [][2]string{{"OMPI_MCA_btl", "tcp,self"}}, // the nodes of a test share a machine's memory
+	}.submit(t, a, dir, "mpi")
 	completes(t, a, id)
 	text := ""
 	for _, part := range []string{id + ".1", id + ".2"} {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"net/url"
@@ -16,8 +17,9 @@ type work struct {
 	program   string
 	args      []string
 	cpus      int
-	mpi       int // processes of an SPMD application
-	walltime  int // seconds on the reference machine; 0 is 60
+	mpi       int    // processes of an SPMD application
+	variation string // of it; "" is MPI
+	walltime  int    // seconds on the reference machine; 0 is 60
 	input     string
 	output    string
 	errors    string
@@ -74,7 +76,7 @@ func (w work) application() string {
 		return "<posix:POSIXApplication>" + text + limit + "</posix:POSIXApplication>"
 	}
 	return "<spmd:SPMDApplication>" + text + element("spmd:NumberOfProcesses", fmt.Sprint(w.mpi)) +
-		element("spmd:SPMDVariation", "http://www.ogf.org/jsdl/2007/02/jsdl-spmd/MPI") + limit + "</spmd:SPMDApplication>"
+		element("spmd:SPMDVariation", "http://www.ogf.org/jsdl/2007/02/jsdl-spmd/"+cmp.Or(w.variation, "MPI")) + limit + "</spmd:SPMDApplication>"
 }
 
 func (w work) resources() string {
