@@ -132,9 +132,14 @@ toward() {
 # listen yet, and is started again.
 join() {
 	tries=0 said=$ctl/.tmp.join.$1.$here family=
+	[ "$kind" != openmpi ] || sleep 1 # mpirun takes so long to listen
 	while :; do
-		("join_$kind" "$1") >"$said" 2>&1
+		("join_$kind" "$1") >"$said" 2>&1 &
+		joiner=$! guard=
+		[ "$kind$family" != openmpi ] || { hurry "$joiner" & guard=$!; }
+		wait "$joiner"
 		status=$?
+		[ -z "$guard" ] || kill "$guard" 2>/dev/null
 		tries=$((tries + 1))
 		if [ $status -eq 0 ] || [ $tries -ge 300 ] || ! early "$said"; then
 			cat "$said" >&2
@@ -162,6 +167,19 @@ join_openmpi() {
 		-mca orte_hnp_uri "$job.0;tcp://$server:${rendezvous##*:}" -mca plm rsh -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
 		-mca pmix '^s1,s2,cray,isolated'
 }
+
+# hurry PID: ends a daemon that was to be refused, and hangs
+hurry() {
+	count=0
+	while [ $count -lt 100 ]; do
+		kill -0 "$1" || return
+		rest
+		count=$((count + 1))
+	done
+	kill "$1"
+	sleep 2
+	kill -KILL "$1"
+} 2>/dev/null
 
 # early FILE: whether what was started to join came before mpirun listened, or did not know its number
 early() {
