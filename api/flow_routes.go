@@ -34,6 +34,8 @@ type FlowService interface {
 	CancelFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
 	// ResumeFlow runs what of an ended one has no valid output.
 	ResumeFlow(ctx context.Context, who Identity, id FlowID) (FlowStatus, error)
+	// RemoveFlow forgets one that has ended, or has not begun; its jobs stay.
+	RemoveFlow(ctx context.Context, who Identity, id FlowID) error
 	// PlacesFlow are the sites as a plan sees them, asked when what tasks need could be had.
 	PlacesFlow(ctx context.Context, who Identity, needs FlowNeeds) ([]workflow.Place, error)
 }
@@ -50,6 +52,7 @@ func (s flows) table() table {
 		"GET /v1/flows":                      s.list,
 		"GET /v1/flows/places":               s.places,
 		"GET /v1/flows/{id}":                 s.on(s.service.Flow),
+		"DELETE /v1/flows/{id}":              s.remove,
 		"GET /v1/flows/{id}/wait":            s.wait,
 		"PUT /v1/flows/{id}/files/{path...}": s.upload,
 		"POST /v1/flows/{id}/start":          s.on(s.service.StartFlow),
@@ -108,6 +111,18 @@ func (s flows) on(do func(context.Context, Identity, FlowID) (FlowStatus, error)
 		s.answer(r.w, http.StatusOK, status)
 		return nil
 	}
+}
+
+func (s flows) remove(r *request) error {
+	id, err := s.id(r)
+	if err != nil {
+		return err
+	}
+	if err := s.service.RemoveFlow(r.Context(), r.who, id); err != nil {
+		return err
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 func (s flows) wait(r *request) error {
@@ -285,6 +300,11 @@ func (c *Client) CancelFlow(ctx context.Context, id FlowID) (FlowStatus, error) 
 // ResumeFlow runs what of an ended workflow has no valid output.
 func (c *Client) ResumeFlow(ctx context.Context, id FlowID) (FlowStatus, error) {
 	return do[FlowStatus](ctx, c, http.MethodPost, flowPath(id)+"/resume")
+}
+
+// RemoveFlow forgets an ended workflow; its jobs stay.
+func (c *Client) RemoveFlow(ctx context.Context, id FlowID) error {
+	return c.do(ctx, http.MethodDelete, flowPath(id), nil, nil, c.config.Answer)
 }
 
 // FlowPlaces are the sites as the broker plans workflows over them.

@@ -23,7 +23,7 @@ func (p *program) flow() *cobra.Command {
 begins when all it needs is there. Files are in YAML, or in the JSON of WfCommons, versions 1.4 and 1.5. The form is in
 docs/workflows.md.`,
 	}
-	cmd.AddCommand(p.flowPlan(), p.flowSubmit(), p.flowStatus(), p.flowGraph(), p.flowWait(), p.flowCancel(), p.flowResume())
+	cmd.AddCommand(p.flowPlan(), p.flowSubmit(), p.flowStatus(), p.flowGraph(), p.flowWait(), p.flowCancel(), p.flowResume(), p.flowRemove())
 	return cmd
 }
 

@@ -165,6 +165,23 @@ func (p *program) flowCancel() *cobra.Command {
 	return cmd
 }
 
+func (p *program) flowRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove ID",
+		Short: "Forget an ended workflow",
+		Long: `Forget an ended workflow at its home, with the files that were handed in with it. The jobs of its tasks stay, with what they left, as
+long as jobs do: 'gclient remove' takes them one by one. One that has not ended is not removed: cancel it first.`,
+		Example: "  gclient flow remove xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF.flow",
+		Args:    cobra.ExactArgs(1),
+		RunE:    p.orFlow(removeFlow, p.noFlow),
+	}
+}
+
+// removeFlow forgets a workflow.
+func removeFlow(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
+	return c.RemoveFlow(cmd.Context(), id)
+}
+
 func (p *program) flowResume() *cobra.Command {
 	var f flowSubmission
 	cmd := &cobra.Command{

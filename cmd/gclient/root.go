@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -100,8 +101,16 @@ func unconfirmed(cmd *cobra.Command) func(why string) {
 	}
 }
 
-// jobArg checks an argument that is to be a job's identifier.
+// jobArg checks an argument that is to be a job's identifier, or to name one job of a group as GROUP[NUMBER].
 func jobArg(arg string) (grid.JobID, error) {
+	switch some, is, err := members(arg); {
+	case err != nil:
+		return "", err
+	case is && len(some) != 1:
+		return "", cli.Exit(cli.No, fmt.Errorf("%.80q names %d jobs: name one of them, as %s", arg, len(some), some[0]))
+	case is:
+		return some[0], nil
+	}
 	id, err := grid.ParseJobID(arg)
 	if err != nil {
 		return "", cli.Exit(cli.No, err)

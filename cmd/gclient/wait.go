@@ -118,16 +118,17 @@ func cancelled(s *api.Status) string {
 func (p *program) remove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ID",
-		Short: "Delete an ended job and its files at the broker",
+		Short: "Delete an ended job and its files at the broker, or forget a workflow",
 		Long: `Delete an ended job with its history and its files at the broker. What was fetched with
-'gclient output' stays. A job that has not ended is not removed: cancel it first.`,
+'gclient output' stays. A job that has not ended is not removed: cancel it first. Of a workflow
+(ID.flow) the jobs of its tasks stay.`,
 		Example:           "  gclient remove xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
+		RunE: p.orFlow(removeFlow, p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			return c.Remove(cmd.Context(), id)
 		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
 			return c.RemoveGroup(cmd.Context(), id)
-		}),
+		})),
 	}
 }

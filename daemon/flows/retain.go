@@ -3,6 +3,7 @@ package flows
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"gbroker/api"
 	"gbroker/grid"
 )
 
@@ -63,6 +65,28 @@ func (k *Keeper) remove(f *flow, may func() bool) error {
 	return err
 }
 
+// RemoveFlow forgets a workflow that has ended, or waits for its files. The jobs of its tasks stay as long as jobs do.
+func (k *Keeper) RemoveFlow(_ context.Context, who api.Identity, id api.FlowID) error {
+	f, err := k.flow(who, id)
+	if err != nil {
+		return err
+	}
+	if f.parent != nil {
+		return fmt.Errorf("%w: %s is an instance of the workflow %s: remove that", grid.ErrInvalid, id, f.parent.spec.ID)
+	}
+	over := false
+	if err := k.remove(f, func() bool {
+		over = f.rec.State == ended || f.rec.State == coming
+		return over
+	}); err != nil {
+		return fmt.Errorf("removing the workflow %s: %w", id, err)
+	}
+	if !over {
+		return fmt.Errorf("%w: the workflow %s has not ended: 'gclient flow cancel %s' ends it", grid.ErrNotYet, id, id)
+	}
+	return nil
+}
+
 // all are the workflows that there are.
 func (k *Keeper) all() []*flow {
 	k.mu.Lock()
@@ -88,7 +112,7 @@ func remains(f *flow) error { return os.RemoveAll(f.folder) }
 func (f *flow) retire(may func() bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.retired = f.retired || may()
+	f.retired = may() || f.retired
 	return f.retired
 }
 
