@@ -37,7 +37,7 @@ type serviceKey struct{}
 //	becomes ID STATE [code=N] [signal=N] [reason=TEXT]
 //	leaves ID complete|sofar PATH=TEXT...
 //	uploaded ID PATH TEXT
-//	foresees [nobody|dear]             what where answers from now on
+//	foresees [nobody|dear|priced]            what where answers from now on
 //	interrupts                         the commands in the background get SIGINT
 //	outage KIND|none                   every call fails with this kind
 func TestScripts(t *testing.T) {
@@ -201,6 +201,9 @@ func foresees(ts *testscript.TestScript, _ bool, args []string) {
 			return &grid.Refusal{Kind: grid.Temporary, Reason: "it costs more", Asked: "3", Available: fmt.Sprint(rate)}
 		}
 		d.Chosen, d.Candidates = "", []grid.Candidate{few, {Site: "here", Price: 20, Refusal: dear(20)}, {Site: "there", Price: 4.5, Refusal: dear(4.5)}, {Site: "mute", Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "no answer"}}}
+	}
+	if slices.Contains(args, "priced") {
+		d.Candidates[2].Price = 4.5
 	}
 	var several *grid.SlotChoice
 	if slices.Contains(args, "nobody") {
