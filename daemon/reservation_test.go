@@ -121,3 +121,19 @@ func TestAJobInAReservation(t *testing.T) {
 		t.Errorf("in one that is over: %v", err)
 	}
 }
+
+// The embedded system's listing is its own memory; of one that is polled an attempt may be missing for some polls.
+func TestGraceOfVanishedAttempts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		system  string
+		refresh time.Duration
+		want    grid.Tick
+	}{{Embedded, time.Hour, 10 * grid.Second}, {Pool, time.Hour, 10 * grid.Second}, {Slurm, 10 * time.Second, 2 * grid.Minute}, {Torque, time.Minute, 6 * grid.Minute}} {
+		cfg := Config{}
+		cfg.Batch.System, cfg.Batch.Refresh = c.system, c.refresh
+		if got := cfg.grace(); got != c.want {
+			t.Errorf("%s, polled each %v: %v", c.system, c.refresh, got)
+		}
+	}
+}
