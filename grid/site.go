@@ -226,6 +226,7 @@ type Candidate struct {
 	Crowded     Tick    `json:",omitempty"` // what it counts more, as the site is nearly full
 	Price       float64 `json:",omitempty"` // of a core for an hour; decides only where it is more than the job's fee
 	Doubt       string  `json:",omitempty"` // why the site is not sure of its waits, for people
+	Told        bool    `json:",omitempty"` // it was not asked: the wait is by what it told before
 	Chosen      bool
 	Refusal     *Refusal
 }

@@ -60,11 +60,3 @@ type movedAckBody struct {
 func (b *movedAckBody) message(c *check) Message {
 	return MovedAck{c.jobID("job", b.Job), nested(c, "epoch", b.Epoch.epoch)}
 }
-
-type announceBody struct {
-	Site siteBody `msgpack:"s,omitempty"`
-}
-
-func (b *announceBody) message(c *check) Message {
-	return Announce{nested(c, "site", b.Site.site)}
-}

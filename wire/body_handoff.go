@@ -44,12 +44,13 @@ type offerBody struct {
 
 	Journal  *journalBody `msgpack:"i,omitempty"`
 	Deadline *agoBody     `msgpack:"d,omitempty"`
+	Latest   int64        `msgpack:"l,omitempty"` // came later: a broker without it skips it
 }
 
 func fromOffer(m Offer) *offerBody {
 	return &offerBody{
 		fromHandoff(m.Handoff), fromJob(m.Job), int64(m.Wait), int64(m.Age), each(m.Certificates, fromCertificate), uint64(m.Hops),
-		fromOptionalJournal(m.Journal), fromOptionalIn(m.Deadline),
+		fromOptionalJournal(m.Journal), fromOptionalIn(m.Deadline), int64(m.Latest),
 	}
 }
 
@@ -65,6 +66,7 @@ func (b *offerBody) message(c *check) Message {
 
 		Journal:  optionalJournal(b.Journal),
 		Deadline: optionalIn(c, "deadline", b.Deadline),
+		Latest:   c.wait("latest", b.Latest),
 	}
 	if m.Handoff.Job != m.Job.ID {
 		c.fail("handoff.job", "it is %s, but the job offered is %s", m.Handoff.Job, m.Job.ID)

@@ -157,7 +157,7 @@ func mirror(m Message) (body, error) {
 	case MovedAck:
 		return &movedAckBody{string(m.Job), fromEpoch(m.Epoch)}, nil
 	case Announce:
-		return &announceBody{fromSite(m.Site)}, nil
+		return &announceBody{fromSite(m.Site), fromStarts(m.Starts)}, nil
 	case Reserve:
 		return fromReserve(m), nil
 	case Reserved:

@@ -127,6 +127,33 @@ func TestLargestQuestionsFit(t *testing.T) {
 	}
 }
 
+// What a site tells of starts takes no more than 1 KiB, and fits in a frame.
+func TestLargestStartsFit(t *testing.T) {
+	t.Parallel()
+	var s grid.Starts
+	for i := range grid.MaxStartProcesses {
+		s.Processes = append(s.Processes, grid.MaxProcesses-grid.MaxStartProcesses+i)
+	}
+	for i := range grid.MaxStartWalltimes {
+		s.Walltimes = append(s.Walltimes, grid.MaxWalltime-grid.MaxStartWalltimes+grid.Tick(i))
+	}
+	s.Age, s.Whole, s.Waits = grid.Hour, true, slices.Repeat([]grid.Tick{grid.Unforeseen}, grid.MaxStartProcesses*grid.MaxStartWalltimes)
+	with, err := Encode(Announce{Site: drainingSite, Starts: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := Encode(Announce{Site: drainingSite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(with) - len(without); n > 1<<10 {
+		t.Errorf("%d bytes", n)
+	}
+	if _, err := Decode(with); err != nil {
+		t.Error(err)
+	}
+}
+
 // Every field must be set in the examples, so that one forgotten in a conversion is
 // noticed by TestGoldenBytes.
 func TestExamplesAreComplete(t *testing.T) {
@@ -136,7 +163,7 @@ func TestExamplesAreComplete(t *testing.T) {
 	for _, m := range slices.AppendSeq(examples(), maps.Values(grown())) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
-			values = append(values, a.Site, a.Site.Load, a.Site.Each)
+			values = append(values, a.Site, a.Site.Load, a.Site.Each, a.Starts)
 		}
 		if s, ok := m.(SlotsReply); ok {
 			values = append(values, s.Slots[0], s.Clock)

@@ -36,6 +36,8 @@ func grown() map[string]Message {
 			later["announce-reach"] = m
 			m.Site.ReachPeers = []grid.PeerID{aPeer, other}
 			later["announce-reach-peers"] = m
+			m.Starts = grid.Starts{Age: 5, Processes: []int{1, 4}, Walltimes: []grid.Tick{grid.Minute, grid.Hour, grid.Day}, Waits: []grid.Tick{0, 0, 1500, 0, 90 * grid.Second, grid.Unforeseen}, Whole: true}
+			later["announce-starts"] = m
 		case Change:
 			m.For, m.Nodes, m.Details, m.Move, m.Count = "", nil, nil, true, 6
 			later["change-move"] = m
@@ -89,6 +91,8 @@ func grown() map[string]Message {
 			m.Job.Reservation = "r1"
 			m.Handoff.Digest = JobDigest(m.Job)
 			later["offer-reserved"] = m
+			m.Latest = 90 * grid.Second
+			later["offer-latest"] = m
 		case Ready:
 			m.Journal = lived
 			later["ready-life"] = m

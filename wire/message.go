@@ -119,6 +119,8 @@ type Offer struct {
 	// Journal is how far the sender's journal is, with this offer in it: the candidate knows so
 	// much of it, durably, with PREPARED.
 	Journal grid.JournalID
+	// Latest is how long after the offer it may start at the latest, else it is refused; 0 is not said: what was asked binds.
+	Latest grid.Tick
 	// Deadline is that of the job's terms, which do not travel else.
 	Deadline In
 }
@@ -299,8 +301,11 @@ type MovedAck struct {
 	Epoch grid.Epoch // of the last certificate of the Moved
 }
 
-// Announce (each to its members): what my site is like now.
-type Announce struct{ Site grid.Site }
+// Announce (each to its members): what my site is like now, and when jobs would start there.
+type Announce struct {
+	Site   grid.Site
+	Starts grid.Starts
+}
 
 func (Hello) Kind() Kind           { return KindHello }
 func (EstimateRequest) Kind() Kind { return KindEstimateRequest }

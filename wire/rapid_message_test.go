@@ -20,7 +20,7 @@ func (d draw) message(kind Kind) Message {
 	case KindEstimateReply:
 		return EstimateReply{d.u64(), d.site(), many(d, 3, func() Answer { return Answer{d.jobID(), d.estimate()} }), d.u32()}
 	case KindOffer:
-		m := Offer{d.handoff(), d.job(), d.wait(), d.span(), d.certificates(0), d.u32(), d.maybeJournal(), In(d.ago())}
+		m := Offer{d.handoff(), d.job(), d.wait(), d.span(), d.certificates(0), d.u32(), d.maybeJournal(), d.wait(), In(d.ago())}
 		m.Handoff.Job, m.Handoff.Digest = m.Job.ID, JobDigest(m.Job)
 		return m
 	case KindAccept:
@@ -81,7 +81,7 @@ func (d draw) message(kind Kind) Message {
 	case KindMovedAck:
 		return MovedAck{d.jobID(), d.epoch()}
 	case KindAnnounce:
-		return Announce{d.site()}
+		return Announce{d.site(), d.starts()}
 	case KindReserve:
 		return d.reserve()
 	case KindReserved:

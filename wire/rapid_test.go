@@ -80,6 +80,25 @@ func many[T any](d draw, limit int64, one func() T) []T {
 	return list
 }
 
+func (d draw) starts() (s grid.Starts) {
+	if d.yes() {
+		return s
+	}
+	s = grid.Starts{Age: d.wait(), Whole: d.yes()}
+	for n := 0; len(s.Processes) == 0 || len(s.Processes) < grid.MaxStartProcesses && d.yes(); {
+		n += int(d.n(1, 1<<15))
+		s.Processes = append(s.Processes, n)
+	}
+	for t := grid.Tick(0); len(s.Walltimes) == 0 || len(s.Walltimes) < grid.MaxStartWalltimes && d.yes(); {
+		t += grid.Tick(d.n(1, int64(grid.Day)))
+		s.Walltimes = append(s.Walltimes, t)
+	}
+	for range len(s.Processes) * len(s.Walltimes) {
+		s.Waits = append(s.Waits, grid.Tick(d.n(0, int64(grid.Unforeseen))))
+	}
+	return s
+}
+
 func (d draw) manifest() grid.Manifest {
 	var m grid.Manifest
 	for i, p := range many(d, 4, d.path) {

@@ -35,6 +35,11 @@ func TestValuesAreChecked(t *testing.T) {
 		change(&s)
 		return SlotsReply{Of: aJob, Site: site, Slots: []grid.Slot{s}}
 	}
+	starts := func(change func(*grid.Starts)) Message {
+		s := grid.Starts{Processes: []int{1, 2}, Walltimes: []grid.Tick{grid.Minute, grid.Hour, grid.Day}, Waits: make([]grid.Tick, 6)}
+		change(&s)
+		return Announce{Site: site, Starts: s}
+	}
 	speed := func(f float64) Message { s := site; s.Speed = f; return EstimateReply{Site: s} }
 	cases := []struct {
 		want string
@@ -47,8 +52,17 @@ func TestValuesAreChecked(t *testing.T) {
 		{"site.name", Hello{Site: grid.Site{Name: "A b", Speed: 1}}},
 		{"site.processes", Hello{Site: grid.Site{Name: "a", Speed: 1, Processes: grid.MaxProcesses + 1}}},
 		{"site.processes", Hello{Site: grid.Site{Name: "a", Speed: 1, Processes: -1}}},
-		{"site.load.busy", Announce{grid.Site{Name: "a", Speed: 1, Load: grid.Load{Cores: 4, Busy: -1}}}},
-		{"site.load.waiting", Announce{grid.Site{Name: "a", Speed: 1, Load: grid.Load{Waiting: grid.MaxProcesses + 1}}}},
+		{"site.load.busy", Announce{Site: grid.Site{Name: "a", Speed: 1, Load: grid.Load{Cores: 4, Busy: -1}}}},
+		{"site.load.waiting", Announce{Site: grid.Site{Name: "a", Speed: 1, Load: grid.Load{Waiting: grid.MaxProcesses + 1}}}},
+		{"starts.waits: 5 bytes are not one wait for each of 6", starts(func(s *grid.Starts) { s.Waits = s.Waits[:5] })},
+		{"starts.waits: 7 bytes", starts(func(s *grid.Starts) { s.Waits = append(s.Waits, 1) })},
+		{"starts.waits", starts(func(s *grid.Starts) { s.Waits[2] = grid.Unforeseen + 1 })},
+		{"starts.waits", starts(func(s *grid.Starts) { s.Processes, s.Walltimes = nil, nil })},
+		{"starts.processes: 21", starts(func(s *grid.Starts) { s.Processes = make([]int, grid.MaxStartProcesses+1) })},
+		{"starts.processes[0]", starts(func(s *grid.Starts) { s.Processes[0] = 0 })},
+		{"starts.processes: 2 is not after 2", starts(func(s *grid.Starts) { s.Processes[0] = 2 })},
+		{"starts.walltimes[1]", starts(func(s *grid.Starts) { s.Walltimes[1] = grid.MaxWalltime + 1 })},
+		{"starts.age", starts(func(s *grid.Starts) { s.Age = -1 })},
 		{"clock", Hello{Site: site, Clock: MaxSpan + 1}},
 		{"questions: 2049", EstimateRequest{Questions: make([]Question, MaxQuestions+1)}},
 		{"questions[0].demand.chunks[0].count", chunk(grid.Chunk{Count: 0, Processes: 1})},

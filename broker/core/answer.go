@@ -75,6 +75,7 @@ func (c *estimator) looked(e Looked) {
 	c.search.whereHere(loadOf(s), func(j *grid.Job) grid.Estimate {
 		return c.withSpread(c.estimate(b.anew(), c.question(j, s.At), j.Reservation))
 	}, nil)
+	c.tellStarts(s, o)
 }
 
 // unseen: without a snapshot, or with a full disk, there is no estimate.

@@ -35,6 +35,14 @@ type acceptance struct {
 // slack is how much worse than told the wait may be before an offer is refused.
 func slack(told grid.Tick) grid.Tick { return max(grid.Minute, told/2) }
 
+// latestWait is how long the job of an offer may wait here: what was asked binds with that slack, what was told as the offer says.
+func latestWait(o *wire.Offer) grid.Tick {
+	if o.Latest > 0 {
+		return o.Latest
+	}
+	return o.Wait + slack(o.Wait)
+}
+
 func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 	c.recovery.saw(from, o.Journal)
 	c.heardStamp(o.Handoff.Epoch.Hop, false)
@@ -159,7 +167,7 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 	if e.Refusal == nil {
 		e.Refusal = c.beyond(held, &o.offer.Job)
 	}
-	if e.Refusal != nil || part == nil && e.Wait > o.offer.Wait+slack(o.offer.Wait) {
+	if e.Refusal != nil || part == nil && e.Wait > latestWait(&o.offer) {
 		c.send(o.from, wire.Refuse{Handoff: o.offer.Handoff, Estimate: e})
 		return
 	}

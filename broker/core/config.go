@@ -59,6 +59,9 @@ type Config struct {
 	// Delta is how often a place is searched anew for each waiting job, if nothing
 	// changes; Settle is the least time between two passes of that search.
 	Delta, Settle grid.Tick
+	// Tell is how often members are told at most when jobs would start here, and with it searches ask only those that could win by what
+	// they told; 0 tells nothing, and asks all.
+	Tell grid.Tick
 	// Margin and MarginShare (of the time to its end here) are what a waiting job must
 	// gain at least to move: less follows every difference, more moves fewer jobs. By default
 	// Margin is an eighth of Settle, so that it is small beside jobs for which such passes are worth their cost.

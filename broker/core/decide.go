@@ -32,6 +32,7 @@ func (c *search) candidates(j *job, r *round, i int) []grid.Candidate {
 func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate {
 	row := grid.Candidate{Site: c.siteName(p), Peer: p, Size: j.weight()}
 	site := c.cfg.Site
+	row.Told = r.replies[p] != nil && r.replies[p].told
 	if m := c.members[p]; p != c.cfg.Self && m != nil {
 		row.Bandwidth, row.Measured, row.Delivery = c.delivery(m, sizeOf(&j.rec.Job))
 		site = m.site
@@ -106,6 +107,7 @@ func leastTotal(rows []grid.Candidate) int {
 
 // decide sends the job to the least total, or says why it cannot be run.
 func (c *search) decide(j *job, rows []grid.Candidate) {
+	j.asksAll = false
 	best := leastTotal(rows)
 	for best >= 0 {
 		if rows[best].Refusal = c.budgets.holdFor(j, &rows[best]); rows[best].Refusal == nil {
@@ -138,6 +140,7 @@ func (c *search) nobody(j *job, d grid.Decision) {
 	for _, r := range d.Candidates {
 		if r.Refusal.MayPass() || anyway {
 			j.rec.Reason = "no site can take it now: " + Reasons(d)
+			j.asksAll = true
 			if j.tries[onHandoff] == 0 { // the first of a row of vain searches is kept
 				j.decided(d)
 				c.save(j, j.rec.Reason)

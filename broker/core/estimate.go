@@ -50,6 +50,7 @@ type round struct {
 	replies map[grid.PeerID]*reply
 	waiting int  // replies that have not come; this site's own is one
 	waits   bool // its jobs have a place, in the local queue
+	later   bool // members are asked when this site's own answer is known
 }
 
 // reply is one site's answers, or why there are none.
@@ -58,6 +59,7 @@ type reply struct {
 	answers []grid.Estimate // as the round's jobs
 	missing *grid.Refusal   // of all jobs; nil while waiting or answered
 	take    int             // how many offers it takes at once
+	told    bool            // by what the site told; it was not asked
 }
 
 // undecide has a place searched for the job, unless its home keeps it back.
@@ -92,14 +94,19 @@ func (c *search) startRound() {
 	}
 	c.round = r
 	r.replies[c.cfg.Self] = &reply{}
-	c.askTargets(r)
+	if r.later = c.looksFirst(); !r.later {
+		c.askTargets(r)
+	}
 	c.estimator.look()
 	c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
 }
 
-// askTargets asks all targets that live.
+// askTargets asks all targets that live, but for those of which the answer is known.
 func (c *search) askTargets(r *round) {
 	for _, p := range c.targets {
+		if r.replies[p] != nil {
+			continue
+		}
 		m := c.members[p]
 		if m.live != grid.Alive {
 			r.replies[p] = &reply{missing: forNow(notAlive)}
@@ -239,6 +246,12 @@ func (c *search) endRound() {
 	if r == nil {
 		return
 	}
+	if r.later { // this site's own answer takes its time
+		r.later = false
+		c.askTargets(r)
+		c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
+		return
+	}
 	c.round = nil
 	c.disarmGeneral(roundDeadline)
 	for i, id := range r.jobs {
@@ -285,6 +298,10 @@ func (c *search) noOwnAnswer(why *grid.Refusal) {
 
 func (c *search) ownReplied(r *round) {
 	r.waiting--
+	if r.later {
+		r.later = false
+		c.askWhoCould(r)
+	}
 	if r.waiting == 0 {
 		c.endRound()
 	}

@@ -15,6 +15,9 @@ type estimator struct {
 	seen       grid.Tick         // when the last good one came
 	planned    planned
 
+	toldAt      grid.Tick // when members were told of starts
+	toldChanges uint64    // of the jobs here, when that was looked at
+
 	// What is learned from the jobs that ran here.
 	runTimes            plan.RunTimes
 	learned             int                    // how many run times
@@ -60,4 +63,5 @@ func (c *estimator) routes(r *routes) {
 	onEvent(r, c.looked)
 	onMessage(r, c.estimateRequest)
 	onMessage(r, c.onSlots)
+	onGeneral(r, startsDue, c.startsDue)
 }

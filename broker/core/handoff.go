@@ -25,15 +25,23 @@ func (c *ownership) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint3
 	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
 	j.began, j.heard, j.pullBegan, j.hops = c.now, 0, 0, hops
 	c.save(j, fmt.Sprintf("offered to %s", c.siteName(to)))
+	if m := c.members[to]; m != nil {
+		m.offered = c.now
+	}
 	c.disarm(j, onHandoff)
 	c.sendOffer(j, wait)
 }
 
 func (c *ownership) sendOffer(j *job, wait grid.Tick) {
 	of := c.whole(j)
+	latest := grid.Tick(0)
+	if j.chosen.Told && j.chosen.Peer == j.rec.Handoff.To {
+		latest = wait + max(1, grid.FromSeconds(toldShare*j.chosen.Total.Seconds()))
+	}
 	c.send(j.rec.Handoff.To, wire.Offer{
 		Handoff: c.handoffID(j), Job: of.Abroad(), Wait: wait, Age: c.now - j.rec.Submitted,
 		Certificates: j.rec.Certificates, Hops: j.hops, Journal: c.committing(), Deadline: c.ahead(j.rec.Job.Terms.Deadline),
+		Latest: latest,
 	})
 	c.backoff(j, onHandoff)
 }
@@ -158,6 +166,10 @@ func (c *ownership) onRefuse(from grid.PeerID, m wire.Refuse) {
 		why = m.Estimate.Refusal.Reason
 	}
 	block := c.cfg.Block
+	if j.chosen.Told && j.chosen.Peer == from { // it was not asked, and told something else
+		j.asksAll, block = true, 0
+		c.members[from].foretold = foretold{}
+	}
 	if r := m.Estimate.Refusal; r != nil && r.Again > 0 {
 		block = min(r.Again, maxBlocks*block)
 	}

@@ -17,7 +17,8 @@ type kernel struct {
 	duplicate grid.PeerID // who has heard a duplicate of this broker, if one did: nothing is done any more
 	timers    timers
 	out       []Effect
-	changes   uint64 // of jobs and acceptances: as long as it stays, they want here what they wanted
+	changes   uint64   // of jobs and acceptances: as long as it stays, they want here what they wanted
+	foretold  foretold // what members were told last of starts here
 
 	jobs     map[grid.JobID]*job
 	live     map[grid.JobID]*job        // those that something may still happen to

@@ -17,6 +17,9 @@ type member struct {
 	heard bool      // the overlay has said whether it lives
 	site  grid.Site // zero until its Hello
 	link  grid.Link
+
+	foretold foretold  // what it told of starts
+	offered  grid.Tick // when a job was last offered to it
 }
 
 // maxUnnamed bounds what is kept of peers that are no members.
@@ -45,6 +48,7 @@ func (c *kernel) setMembers(members []grid.Member) {
 		k := &member{Member: m, live: grid.Dead, link: assumedLink(m)}
 		if o := old[m.Peer]; o != nil {
 			k.live, k.site, k.link, k.heard, k.told, k.mine = o.live, o.site, o.link, o.heard, o.told, o.mine
+			k.foretold, k.offered = o.foretold, o.offered
 		} else if o, ok := c.unnamed[m.Peer]; ok {
 			k.site, k.heard = o.site, o.heard
 			if o.heard {

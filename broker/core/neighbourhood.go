@@ -48,7 +48,7 @@ func (c *neighbourhood) routes(r *routes) {
 	onEvent(r, c.ownSite)
 	onEvent(r, c.drainRequest)
 	onEvent(r, func(e LimitsChanged) { c.cfg.User, c.cfg.OfferFiles = e.User, e.OfferFiles })
-	onMessage(r, func(from grid.PeerID, m wire.Announce) { c.members[from].site = m.Site })
+	onMessage(r, c.announced)
 	onMessage(r, func(from grid.PeerID, m wire.Error) {
 		c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
 	})
@@ -147,7 +147,17 @@ func (c *neighbourhood) ownSite(e OwnSite) {
 }
 
 func (c *neighbourhood) announce() {
-	for _, m := range c.neighbours() {
-		c.send(m, wire.Announce{Site: c.facts()})
+	a := wire.Announce{Site: c.facts()}
+	if !c.draining {
+		a.Starts = c.foretold.told(c.now)
 	}
+	for _, m := range c.neighbours() {
+		c.send(m, a)
+	}
+}
+
+func (c *neighbourhood) announced(from grid.PeerID, a wire.Announce) {
+	m := c.members[from]
+	m.site = a.Site
+	m.foretold = foretold{c.now - a.Starts.Age, a.Starts}
 }

@@ -70,6 +70,7 @@ type ofSearch struct {
 	queued  bool                      // in search.undecided
 	sweep   uint64                    // the last one of the searches for waiting jobs that had it
 	chosen  grid.Candidate            // by the last of them; zero after a restart
+	asksAll bool                      // by what a site told it was refused there
 	trait   plan.Trait                // by which its run time is believed; see traitOf
 	told    grid.Tick                 // when the home was last told of an estimate
 	// weighing and weighed: it is, and was, asked what its sources cost: what cost says; see sources.go.

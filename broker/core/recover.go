@@ -40,6 +40,9 @@ func (c *recovery) recover() {
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(passDue, c.cfg.Settle)
 	c.armGeneral(growthDue, c.cfg.Digest)
+	if c.cfg.Tell > 0 {
+		c.armGeneral(startsDue, c.cfg.Tell)
+	}
 	c.estimator.judge()
 	c.armGeneral(retentionDue, grid.Minute)
 }

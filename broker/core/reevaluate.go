@@ -171,7 +171,15 @@ func (c *search) beginPass(s plan.Snapshot, o forecast) {
 	}
 	c.rounds++
 	p.round = &round{id: c.rounds, waits: true, jobs: jobs, replies: map[grid.PeerID]*reply{c.cfg.Self: {}}}
-	c.askTargets(p.round)
+	if c.cfg.Tell > 0 {
+		c.askWhoCouldGain(p.round)
+	} else {
+		c.askTargets(p.round)
+	}
+	if p.round.waiting == 0 {
+		c.endPass()
+		return
+	}
 	c.armGeneral(passDeadline, c.cfg.EstimateDeadline)
 }
 

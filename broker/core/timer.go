@@ -42,6 +42,7 @@ const (
 	allocationsDue
 	bookDue // reservations: limits, leases, words, tries
 	holdingsDue
+	startsDue // members may have to be told when jobs would start here
 	generals
 	// acceptedDue belongs to an acceptance, which has no record yet.
 	acceptedDue

@@ -106,6 +106,9 @@ func (h *broker) config() core.Config {
 	if b.Rule == Published { // whatever is gained is gained
 		cfg.Published, cfg.Margin, cfg.MarginShare, cfg.Soon, cfg.Cooldown, cfg.MaxHops = true, 1, 1e-9, 1, 1, 1<<30
 	}
+	if b.Rule == Core {
+		cfg.Tell = b.Tell
+	}
 	cfg.Unlearned = b.Knowledge != Learned
 	if b.Knowledge == True {
 		cfg.Known = func(j *grid.Job) grid.Tick { return h.r.w.Jobs[number(j.ID)].Run }

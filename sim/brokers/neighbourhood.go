@@ -132,6 +132,9 @@ func (n *neighbourhood) send(from *broker, e core.Send) {
 		from.sends(to.site, number(m.Job.ID))
 	}
 	n.r.result.Messages++
+	if m, asks := e.Message.(wire.EstimateRequest); asks {
+		n.asked(from, m)
+	}
 	deliver := func() { to.hear(from, e.Message) }
 	if n.r.w.Link != nil && n.r.w.Delivery == 0 {
 		if l := n.r.w.Link(from.site, to.site); l.Latency > 0 {
@@ -140,6 +143,16 @@ func (n *neighbourhood) send(from *broker, e core.Send) {
 		}
 	}
 	n.r.soon.push(deliver)
+}
+
+// asked notes a question, and of which jobs it is the first: they have no place yet.
+func (n *neighbourhood) asked(from *broker, m wire.EstimateRequest) {
+	n.r.result.Asked++
+	for _, q := range m.Questions {
+		if k := number(q.Job); from.batch.held[k] == nil {
+			n.r.result.Jobs[k].Asked = true
+		}
+	}
 }
 
 func (h *broker) hear(from *broker, m wire.Message) {

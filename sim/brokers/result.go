@@ -9,6 +9,7 @@ type Result struct {
 	Messages int64     // between brokers
 	Moves    int64     // of jobs from one site to another
 	Steps    int64     // of all brokers
+	Asked    int64     // of the messages, for when jobs would start
 	Busy     []float64 // core-seconds of each site
 	End      grid.Tick // of the last job
 }
@@ -20,5 +21,6 @@ type Ended struct {
 	Home, Site          int32
 	Cores               int32
 	Moves               int32
+	Asked               bool // its home asked others before it had a place
 	Cancelled           bool // a copy that was given up, at End; with a Site, after its start
 }

@@ -53,6 +53,7 @@ type Brokering struct {
 	Reevaluate grid.Tick // how often a place is searched anew for each job that waits; 0 is never
 	ViewAge    grid.Tick // how old what is known of other sites is: of the first choice, with OldForAll of every
 	OldForAll  bool
+	Tell       grid.Tick // how often sites tell when jobs would start there, by which searches ask fewer; 0: they ask all
 	Knowledge  Knowledge
 }
 

@@ -50,6 +50,7 @@ func (s *spec) check(root ast.Node) error {
 		{"workload.log.speed_up", one(w.Log.SpeedUp), 1e-6, 1e6},
 		{"workload.log.first", one(float64(w.Log.First)), 0, mostJobs},
 		{"brokering.reevaluate_s", one(b.Reevaluate), 0, mostSeconds},
+		{"brokering.tell_s", one(b.Tell), 0, mostSeconds},
 		{"brokering.view_age_s", one(b.ViewAge), 0, mostSeconds},
 		{"topology.random", one(float64(s.Topology.Random)), 0, mostSites},
 	}

@@ -36,6 +36,7 @@
 //	  rule: core                # none, core, published, random, least-loaded, oracle
 //	  reevaluate_s: 5           # 0 is never
 //	  view_age_s: 0
+//	  tell_s: 0                 # how often sites tell when jobs would start there, so that brokers ask fewer; 0 tells nothing
 //	  views: first              # what is that old: the views of the first choice, or all
 //	  knowledge: requested      # or learned, true: what run times sites plan by
 //	  homes: neighbours         # of which a site takes jobs: those it has for neighbours, or all, if each knows all and sends to its neighbours

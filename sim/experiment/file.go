@@ -90,6 +90,7 @@ type brokering struct {
 	Views      string  `yaml:"views"`
 	Knowledge  string  `yaml:"knowledge"`
 	Homes      string  `yaml:"homes"`
+	Tell       float64 `yaml:"tell_s"`
 }
 
 // Plot is a figure that is drawn of the results.

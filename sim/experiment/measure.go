@@ -53,7 +53,7 @@ func measure(w *brokers.World, r *brokers.Result) *measures {
 	var late spread // the difference between the start and what was told of it
 	m := &measures{values: make(map[string]float64), bySite: make([]Site, len(w.Sites))}
 	work, last, vain := 0.0, grid.Tick(0), 0.0
-	ran := firstOf(w, r)
+	ran, unasked := firstOf(w, r), 0
 	for i, e := range r.Jobs {
 		j := &w.Jobs[i]
 		last = max(last, j.Arrival)
@@ -71,6 +71,9 @@ func measure(w *brokers.World, r *brokers.Result) *measures {
 		}
 		work += float64(j.Cores) * j.Run.Seconds()
 		all.add(e, w.Delivery)
+		if !e.Asked {
+			unasked++
+		}
 		m.home(e)
 		if e.Told > 0 {
 			late.add(int64(max(e.Start-e.Told, e.Told-e.Start)))
@@ -82,6 +85,7 @@ func measure(w *brokers.World, r *brokers.Result) *measures {
 		}
 	}
 	m.totals(&all, work, last, w, r)
+	m.values["unasked_share"] = float64(unasked) / float64(max(1, all.wait.n))
 	m.values["prediction_error_s"] = late.mean() / 1000
 	if local.wait.n > 0 {
 		m.values["local_mean_wait_s"] = local.wait.mean() / 1000
@@ -142,6 +146,7 @@ func (m *measures) totals(t *tally, work float64, last grid.Tick, w *brokers.Wor
 	v["mean_queued_s"] = t.queued.mean() / 1000
 	v["mean_bounded_slowdown"] = t.slowdown / n
 	v["moves_per_job"], v["messages_per_job"], v["steps_per_job"] = float64(r.Moves)/n, float64(r.Messages)/n, float64(r.Steps)/n
+	v["asks_per_job"] = float64(r.Asked) / n
 	if last > 0 {
 		v["offered_load"] = work / capacity / last.Seconds()
 	}

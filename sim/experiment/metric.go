@@ -22,6 +22,8 @@ var metrics = []Metric{
 	{"oracle_ratio", "mean response, by that of the oracle", "BY ORACLE"},
 	{"moves_per_job", "moves per job", "MOVES"},
 	{"messages_per_job", "messages per job", "MESSAGES"},
+	{"asks_per_job", "questions to sites per job", "ASKS"},
+	{"unasked_share", "part of the jobs that were placed without a question", "UNASKED"},
 	{"steps_per_job", "steps of brokers per job", "STEPS"},
 	{"throughput_per_s", "jobs ended per second", ""},
 	{"utilisation", "part of all cores in use", "USE"},

@@ -146,7 +146,7 @@ func (r *Results) nameOf(row *Row, p Plot) string {
 // units are how the fields are named on an axis.
 var units = map[string]string{
 	"workload.rate_per_s": "arrival rate, jobs per second", "workload.load": "offered load, part of all cores",
-	"brokering.reevaluate_s": "re-evaluation each, s", "brokering.view_age_s": "age of views, s", "topology.random": "neighbours of a site",
+	"brokering.reevaluate_s": "re-evaluation each, s", "brokering.view_age_s": "age of views, s", "brokering.tell_s": "starts told each, s", "topology.random": "neighbours of a site",
 	"sites.count": "sites", "links.delivery_s": "delivery, s", "sites.away.share": "part of the sites that leave and return",
 	"workload.strategists.copies": "copies that strategists hand in",
 	"workload.strategists.share":  "part of the jobs that are of strategists", "workload.strategists.walltime_factor": "walltime asked by strategists, by the run time",

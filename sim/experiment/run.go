@@ -117,7 +117,8 @@ var nothing = map[string][]string{
 	"none":         {"topology", "brokering", "links"},
 	"oracle":       {"topology", "brokering"},
 	"random":       {"brokering"},
-	"least-loaded": {"brokering.reevaluate_s", "brokering.knowledge"},
+	"least-loaded": {"brokering.reevaluate_s", "brokering.knowledge", "brokering.tell_s"},
+	"published":    {"brokering.tell_s"},
 }
 
 // matters tells whether a field is looked at by a rule.

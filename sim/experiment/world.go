@@ -70,7 +70,7 @@ func (s *spec) sites(w *brokers.World, r *rand.Rand) (parts []part, err error) {
 }
 
 func (b *brokering) built() brokers.Brokering {
-	out := brokers.Brokering{Reevaluate: ticks(b.Reevaluate), ViewAge: ticks(b.ViewAge), OldForAll: b.Views == "all"}
+	out := brokers.Brokering{Reevaluate: ticks(b.Reevaluate), ViewAge: ticks(b.ViewAge), OldForAll: b.Views == "all", Tell: ticks(b.Tell)}
 	for r := brokers.None; r <= brokers.Oracle; r++ {
 		if r.String() == b.Rule {
 			out.Rule = r
