@@ -45,6 +45,8 @@ type Candidate struct {
 	TotalS    *float64      `json:"total_s"`
 	// UnpreferredS is what the total has more because the user prefers other sites.
 	UnpreferredS float64 `json:"unpreferred_s,omitempty"`
+	// Told: it was not asked; the waits are by what it had told of starts.
+	Told bool `json:"told,omitempty"`
 	// CrowdedS is what the total has more because the site is nearly full.
 	CrowdedS float64  `json:"crowded_s,omitempty"`
 	Price    float64  `json:"price,omitempty"` // of a core for an hour; left out where the site has none
@@ -127,6 +129,7 @@ func newCandidate(c grid.Candidate) Candidate {
 		CrowdedS:     c.Crowded.Seconds(),
 		Price:        c.Price,
 		Doubt:        c.Doubt,
+		Told:         c.Told,
 	}
 	if c.Bandwidth > 0 {
 		v.Bandwidth = finite(c.Bandwidth)

@@ -171,7 +171,7 @@ func (s *site) brokerConfig(key overlay.Key) core.Config {
 		// a refused pair is blocked for one interval
 		Delta: grid.Span(s.cfg.Reevaluation.Interval), Block: grid.Span(s.cfg.Reevaluation.Interval), Settle: grid.Span(s.cfg.Reevaluation.Settle),
 		Margin: grid.Span(s.cfg.Reevaluation.Margin), Cooldown: grid.Span(s.cfg.Reevaluation.Cooldown),
-		Soon: grid.Span(s.cfg.Reevaluation.Soon),
+		Soon: grid.Span(s.cfg.Reevaluation.Soon), Tell: grid.Span(s.cfg.Reevaluation.Tell),
 		Keep: grid.Tick(s.cfg.Retention.Days) * grid.Day, KeepBytes: s.cfg.Retention.Bytes,
 		User:       s.cfg.Limits.user(),
 		OfferFiles: s.cfg.Limits.Offered,

@@ -240,7 +240,7 @@ func reevaluationFields(d *document, r *ReevaluationConfig) []field {
 	}
 	return []field{
 		span("interval", &r.Interval), span("settle", &r.Settle), span("margin", &r.Margin),
-		span("cooldown", &r.Cooldown), span("soon", &r.Soon),
+		span("cooldown", &r.Cooldown), span("soon", &r.Soon), span("tell", &r.Tell),
 	}
 }
 

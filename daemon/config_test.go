@@ -141,7 +141,7 @@ administrators: [root, anna]
 retention: {days: 7, bytes: 1.5GB}
 limits: {jobs: 5, processes: 6, groups: 7, group_jobs: 8, documents: 7MiB, bytes: 8GiB, offered: 9GiB}
 default_walltime: 1d12h
-reevaluation: {interval: 2m, settle: 1s, margin: 2s, cooldown: 3s, soon: 4s}
+reevaluation: {interval: 2m, settle: 1s, margin: 2s, cooldown: 3s, soon: 4s, tell: 6s}
 netmon: {time_share: 0, bytes_per_hour: 0}
 log: {level: debug}
 operating_system: Solaris
@@ -158,7 +158,7 @@ operating_system: Solaris
 	want.Limits = LimitsConfig{Jobs: 5, Processes: 6, Groups: 7, GroupJobs: 8, SweepJobs: 100_000, SweepWindow: 1000, Documents: 7 << 20, Bytes: 8 << 30, Offered: 9 << 30}
 	want.DefaultWalltime = 36 * time.Hour
 	want.Reevaluation = ReevaluationConfig{
-		Interval: 2 * time.Minute, Settle: time.Second, Margin: 2 * time.Second, Cooldown: 3 * time.Second, Soon: 4 * time.Second,
+		Interval: 2 * time.Minute, Settle: time.Second, Margin: 2 * time.Second, Cooldown: 3 * time.Second, Soon: 4 * time.Second, Tell: 6 * time.Second,
 	}
 	want.Netmon = NetmonConfig{}
 	want.LogLevel, want.System = "debug", "Solaris"

@@ -75,7 +75,7 @@
 //	default_walltime: SPAN
 //	estimate_deadline: SPAN
 //	forget_after: SPAN           left out: never
-//	reevaluation: {interval: SPAN, settle: SPAN, margin: SPAN, cooldown: SPAN, soon: SPAN}
+//	reevaluation: {interval: SPAN, settle: SPAN, margin: SPAN, cooldown: SPAN, soon: SPAN, tell: SPAN}
 //	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}
 //	outbound: [NETWORK, …]       that users may reach by this site (URIs of files, webhooks) although they are
 //	                             not of the public internet, such as 10.0.0.0/8 or 127.0.0.1; left out: none

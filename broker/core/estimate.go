@@ -248,6 +248,7 @@ func (c *search) endRound() {
 	}
 	if r.later { // this site's own answer takes its time
 		r.later = false
+		c.letGo(r)
 		c.askTargets(r)
 		c.armGeneral(roundDeadline, c.cfg.EstimateDeadline)
 		return

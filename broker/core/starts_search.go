@@ -33,6 +33,7 @@ func (c *search) fresh(m *member) bool {
 
 // askWhoCould asks those of the members that could be the best place of a job of the round; the others answer by what they told.
 func (c *search) askWhoCould(r *round) {
+	c.letGo(r)
 	least, most := c.foretell(r)
 	need, used := map[grid.PeerID]bool{}, map[grid.PeerID]bool{}
 	for i, id := range r.jobs {
@@ -46,6 +47,21 @@ func (c *search) askWhoCould(r *round) {
 		}
 	}
 	c.askTargets(r)
+}
+
+// letGo takes the jobs out of a round that have gone since it began: nobody can be asked about them.
+func (c *search) letGo(r *round) {
+	own, jobs := r.replies[c.cfg.Self], r.jobs
+	answers := own.answers
+	r.jobs, own.answers = nil, nil
+	for i, id := range jobs {
+		if c.jobs[id] == nil {
+			continue
+		}
+		if r.jobs = append(r.jobs, id); answers != nil {
+			own.answers = append(own.answers, answers[i])
+		}
+	}
 }
 
 // foretell is what each member that lives would answer to the jobs of a round at the least, and at the most.

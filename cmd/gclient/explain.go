@@ -108,6 +108,9 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 		if c.CrowdedS > 0 {
 			why = strings.TrimPrefix(why+fmt.Sprintf(", of which %s as it is nearly full", seconds(&c.CrowdedS)), ", ")
 		}
+		if c.Told {
+			why = strings.TrimPrefix(why+", by what it told, and not asked", ", ")
+		}
 		if c.Price > 0 {
 			why = strings.TrimPrefix(why+fmt.Sprintf(", %g for a core and hour", c.Price), ", ")
 		}

@@ -85,7 +85,9 @@ func measure(w *brokers.World, r *brokers.Result) *measures {
 		}
 	}
 	m.totals(&all, work, last, w, r)
-	m.values["unasked_share"] = float64(unasked) / float64(max(1, all.wait.n))
+	if w.Brokering.Tell > 0 {
+		m.values["unasked_share"] = float64(unasked) / float64(max(1, all.wait.n))
+	}
 	m.values["prediction_error_s"] = late.mean() / 1000
 	if local.wait.n > 0 {
 		m.values["local_mean_wait_s"] = local.wait.mean() / 1000
@@ -146,7 +148,9 @@ func (m *measures) totals(t *tally, work float64, last grid.Tick, w *brokers.Wor
 	v["mean_queued_s"] = t.queued.mean() / 1000
 	v["mean_bounded_slowdown"] = t.slowdown / n
 	v["moves_per_job"], v["messages_per_job"], v["steps_per_job"] = float64(r.Moves)/n, float64(r.Messages)/n, float64(r.Steps)/n
-	v["asks_per_job"] = float64(r.Asked) / n
+	if w.Brokering.Tell > 0 {
+		v["asks_per_job"] = float64(r.Asked) / n
+	}
 	if last > 0 {
 		v["offered_load"] = work / capacity / last.Seconds()
 	}

@@ -104,11 +104,16 @@ func (w *world) config(s *site) core.Config {
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
 		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(),
 		Refresh: 30 * grid.Second, Digest: grid.Minute, Decline: decline,
-		Delta: 3 * grid.Minute, Settle: 20 * grid.Second,
+		Delta: 3 * grid.Minute, Settle: 20 * grid.Second, Tell: w.startsTold(),
 		Draining: s.disk.state.Draining, State: s.disk.state, Load: s.disk.record, LongDocument: 1, Groups: s.disk.loadGroups(),
 		Sign:   func(text []byte) []byte { return signature(s.peer, text) },
 		Verify: func(by grid.PeerID, text, got []byte) bool { return string(signature(by, text)) == string(got) },
 	}
+}
+
+// startsTold is how often sites tell when jobs would start there: in each second history for each point that faults aim at.
+func (w *world) startsTold() grid.Tick {
+	return grid.Tick(w.o.Seed/uint64(len(points))%2) * 15 * grid.Second
 }
 
 // signature stands for one by the key behind a peer ID: nobody here forges.
