@@ -46,6 +46,9 @@ func growResponse(later map[string]Message, m Response) {
 	doubted := m
 	doubted.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "desks", Doubt: "0 of its 3 computers take jobs now"}, {Site: "xeon16"}}}}
 	later["response-doubted"] = doubted
+	told := m
+	told.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Told: true, Chosen: true}, {Site: "xeon16"}}}}
+	later["response-told"] = told
 	later["response-echo"] = Response{Number: 12, Job: aJob, Outcome: OutcomeWorking, Echo: 1_800_000_000_000}
 	later["response-refused"] = Response{Number: 12, Job: aJob, Outcome: OutcomeInvalid, Why: "it has ended"}
 	member := *m.Status
