@@ -201,5 +201,5 @@ func (b *borrower) pull(ctx context.Context, f grid.File, g grid.Grant) error {
 	}
 	defer p.space.release()
 	b.bytes += p.missing
-	return p.run(ctx)
+	return p.whole(ctx)
 }

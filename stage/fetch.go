@@ -151,6 +151,7 @@ func (p *pull) whole(ctx context.Context) error {
 	}
 	count(1)
 	defer count(-1)
+	defer p.s.seats.join(p)()
 	return p.run(ctx)
 }
 
@@ -203,7 +204,7 @@ func (p *pull) round(ctx context.Context, cancel context.CancelFunc) error {
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = p.stream(ctx, i > 0)
+			errs[i] = p.seated(ctx, i > 0)
 			var final finalError
 			if errors.As(errs[i], &final) {
 				p.mu.Lock()
@@ -215,6 +216,31 @@ func (p *pull) round(ctx context.Context, cancel context.CancelFunc) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// seated works through the list on a stream, whenever this fetch may have it.
+func (p *pull) seated(ctx context.Context, apart bool) error {
+	for {
+		sits, err := p.s.seats.sit(ctx, p)
+		if err != nil || !sits {
+			return err
+		}
+		given := false // to others
+		err = p.stream(ctx, apart, func() bool {
+			given = given || p.s.seats.give(p)
+			return given
+		})
+		if p.s.seats.rise(p, given); err != nil {
+			return err
+		}
+	}
+}
+
+// wants tells that there are ranges that nobody has asked for.
+func (p *pull) wants() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.todo) > 0
 }
 
 // finalError is one that retrying does not help.
@@ -242,8 +268,8 @@ func (p *pull) putBack(spans []*span) {
 	p.todo = append(p.todo, spans...)
 }
 
-// stream pulls ranges over one stream until none is left or it breaks; apart from others if it can.
-func (p *pull) stream(ctx context.Context, apart bool) error {
+// stream pulls ranges over one stream until none is left, it breaks, or others are to have it; apart from others if it can.
+func (p *pull) stream(ctx context.Context, apart bool, ends func() bool) error {
 	open := p.s.dial
 	if apart {
 		open = p.s.dialApart
@@ -260,7 +286,10 @@ func (p *pull) stream(ctx context.Context, apart bool) error {
 	h := blake3.New(32, nil)
 	room := int64(windowBytes)
 	for {
-		more := p.take(maxUnderWay-len(under), room, len(under) == 0)
+		var more []*span
+		if !ends() {
+			more = p.take(maxUnderWay-len(under), room, len(under) == 0)
+		}
 		under = append(under, more...)
 		var asks []byte
 		for _, sp := range more {

@@ -134,6 +134,7 @@ type Stager struct {
 	serving map[grid.PeerID]int // streams being served
 	streams int                 // their sum
 	pulls   int                 // fetches under way
+	seats   seats               // streams of theirs
 
 	deliveries map[fetched]*delivery
 }
