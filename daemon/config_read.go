@@ -240,7 +240,10 @@ func reevaluationFields(d *document, r *ReevaluationConfig) []field {
 	}
 	return []field{
 		span("interval", &r.Interval), span("settle", &r.Settle), span("margin", &r.Margin),
-		span("cooldown", &r.Cooldown), span("soon", &r.Soon), span("tell", &r.Tell),
+		span("cooldown", &r.Cooldown), span("soon", &r.Soon),
+		{name: "tell", read: func(n ast.Node) {
+			parsed(d, n, "reevaluation.tell", &r.Tell, within(0, time.Minute, grid.FormatSpan, grid.ParseSpan))
+		}},
 	}
 }
 

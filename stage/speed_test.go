@@ -2,6 +2,8 @@ package stage
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -148,4 +150,64 @@ func copyOver(b *testing.B, send func(net.Conn, *os.File) error, receive func(*o
 		}
 		b.StartTimer()
 	}
+}
+
+// BenchmarkFetchSmall pulls 10,000 files of 1 KiB over loopback TCP, with one sync for all.
+func BenchmarkFetchSmall(b *testing.B) {
+	const files, size = 10_000, 1 << 10
+	n := newNetwork(b)
+	server := n.site("a", nil)
+	from := rand.NewChaCha8([32]byte{})
+	for i := range files {
+		if _, err := server.Receive(b.Context(), job, fmt.Sprintf("d%d/f%d", i%10, i), size, 0o600, 0, io.LimitReader(from, size)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	m, err := server.Received(job)
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := listen(b, func(c net.Conn) { server.Serve("b", c) })
+	client := n.site("b", func(c *Config) { c.Dialer = tcp{address} })
+	for b.Loop() {
+		if err := client.Fetch(b.Context(), "a", job, Inputs, m, grid.User{}); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := client.Discard(job); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(files*float64(b.N)/b.Elapsed().Seconds(), "files/s")
+}
+
+// BenchmarkCreateSmall makes as many files as BenchmarkFetchSmall brings, with the same names and bytes, and one sync for all: what the
+// file system takes of it.
+func BenchmarkCreateSmall(b *testing.B) {
+	const files, size = 10_000, 1 << 10
+	data := make([]byte, size)
+	for b.Loop() {
+		b.StopTimer()
+		dir := b.TempDir()
+		b.StartTimer()
+		for i := range files {
+			if i < 10 {
+				if err := os.Mkdir(filepath.Join(dir, fmt.Sprintf("d%d", i)), 0o700); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("d%d/f%d", i%10, i)), data, 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := errors.Join(syncAll(root), root.Close()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(files*float64(b.N)/b.Elapsed().Seconds(), "files/s")
 }
