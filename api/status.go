@@ -212,6 +212,8 @@ type Site struct {
 	Estimates  *Estimates `json:"estimates"`             // null but for the site itself
 	// Reach are the sites whose nodes and its own reach each other, as it declares them and calls them.
 	Reach []grid.SiteName `json:"reach,omitempty"`
+	// Groups are the computers of a pool of desktops by what they have in common.
+	Groups []LikeComputers `json:"groups,omitempty"`
 }
 
 // Estimates is how good a site's estimates of starts were, for the latest jobs that
@@ -229,6 +231,20 @@ type Estimates struct {
 
 func newEstimates(started int, a plan.Accuracy) *Estimates {
 	return &Estimates{started, a.Waited, a.Mean, a.Median, a.P90, a.Within60, a.Within600, a.TooEarly}
+}
+
+// LikeComputers are computers of a pool that are alike; "" and 0 are not told.
+type LikeComputers struct {
+	Architecture string  `json:"architecture"`
+	System       string  `json:"operating_system"`
+	Speed        float64 `json:"speed"`        // the least of its class, which ends before 1.41 times that
+	Memory       int64   `json:"memory_bytes"` // the least of its class, which ends before twice that
+	Cores        int     `json:"cores"`
+	Dedicated    bool    `json:"dedicated"`
+	Computers    int     `json:"computers"`
+	Free         int     `json:"free"` // take jobs now
+	// Levels are the effective performance of one, on average, by intervals of four hours from now on.
+	Levels []float64 `json:"effective_performance"`
 }
 
 // Rate is the bandwidth for messages of one size.
@@ -256,6 +272,9 @@ func newSite(v SiteView) Site {
 		Alarm:     v.Alarm,
 		Version:   v.Version,
 		Reach:     v.Site.Reach,
+	}
+	for _, c := range v.Site.Cohorts {
+		s.Groups = append(s.Groups, LikeComputers(c))
 	}
 	if load := Load(v.Site.Load); load != (Load{}) {
 		s.Load = &load

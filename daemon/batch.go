@@ -58,7 +58,7 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 		load := loadOf(shot)
 		s.load.Store(&api.BatchLoad{System: s.cfg.Batch.System, Load: api.Load(load), At: api.Time(shot.At)})
 		s.tell(shot)
-		s.become(cores(shot.Nodes), load)
+		s.become(cores(shot.Nodes), load, shot.Cohorts)
 		return true
 	default:
 		s.meter.polls.WithLabelValues("failed").Inc()
@@ -70,7 +70,7 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 			s.log.Error("nothing is known of the batch system", zap.Error(err))
 		}
 		s.load.Store(nil)
-		s.become(s.factsNow().Processes, grid.Load{})
+		s.become(s.factsNow().Processes, grid.Load{}, nil)
 	}
 	return false
 }
@@ -114,10 +114,10 @@ func cores(nodes []plan.Node) (total int) {
 }
 
 // become takes up how many cores the nodes have and what they have to do, and tells the neighbours.
-func (s *site) become(processes int, load grid.Load) {
+func (s *site) become(processes int, load grid.Load, cohorts []grid.Cohort) {
 	s.mu.Lock()
 	before := s.facts
-	s.facts.Processes, s.facts.Load = processes, load
+	s.facts.Processes, s.facts.Load, s.facts.Cohorts = processes, load, cohorts
 	facts := s.facts
 	s.mu.Unlock()
 	if before.Processes != processes {

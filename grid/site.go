@@ -46,6 +46,7 @@ type Site struct {
 	// ReachPeers are those of Reach that it knows, and itself: elsewhere they may be called otherwise. Brokers that do not tell
 	// it tell Reach alone.
 	ReachPeers []PeerID
+	Cohorts    []Cohort // of a pool of desktops; none is not told
 }
 
 // Reaches tells that the nodes of s and those of another site reach each other, as s declares: of a broker that does not say of

@@ -115,6 +115,8 @@ type Snapshot struct {
 	Ours []int
 	// Forecast is the site's own; nil is that jobs end when they are believed to.
 	Forecast Forecast
+	// Cohorts are its computers by what they have in common, where it tells that.
+	Cohorts []grid.Cohort
 	// Unusable says, for people, what of the batch system is left out as it could not be read.
 	Unusable []string
 }

@@ -37,6 +37,7 @@ type siteBody struct {
 	Batch string    `msgpack:"b,omitempty"` // and Batch
 	Reach []string  `msgpack:"r,omitempty"` // and Reach
 	Peers []string  `msgpack:"i,omitempty"` // and ReachPeers
+	Cohorts []cohortBody `msgpack:"g,omitempty"` // and Cohorts
 }
 
 type eachBody struct {
@@ -88,7 +89,7 @@ func (b *loadBody) load(c *check) grid.Load {
 }
 
 func fromSite(s grid.Site) siteBody {
-	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each), s.Batch, each(s.Reach, func(n grid.SiteName) string { return string(n) }), each(s.ReachPeers, func(p grid.PeerID) string { return string(p) })}
+	return siteBody{string(s.Name), int64(s.Processes), s.Speed, s.Architecture, s.System, s.Draining, fromLoad(s.Load), fromEach(s.Each), s.Batch, each(s.Reach, func(n grid.SiteName) string { return string(n) }), each(s.ReachPeers, func(p grid.PeerID) string { return string(p) }), each(s.Cohorts, fromCohort)}
 }
 
 func (b siteBody) site(c *check) grid.Site {
@@ -103,6 +104,7 @@ func (b siteBody) site(c *check) grid.Site {
 		Each:         nested(c, "each", b.Each.each),
 		Batch:        c.word("batch", b.Batch, MaxWord),
 		ReachPeers:   list(c, "reach peers", b.Peers, grid.MaxChoice+1, func(p string, c *check) grid.PeerID { return c.peer("reach peer", p) }),
+		Cohorts:      list(c, "cohorts", b.Cohorts, grid.MaxCohorts, cohortBody.cohort),
 		Reach:        list(c, "reach", b.Reach, grid.MaxChoice, func(n string, c *check) grid.SiteName { return c.site("reach", n) }),
 	}
 }

@@ -164,6 +164,9 @@ func TestExamplesAreComplete(t *testing.T) {
 		values = append(values, m)
 		if a, ok := m.(Announce); ok {
 			values = append(values, a.Site, a.Site.Load, a.Site.Each, a.Starts)
+			for _, c := range a.Site.Cohorts {
+				values = append(values, c)
+			}
 		}
 		if s, ok := m.(SlotsReply); ok {
 			values = append(values, s.Slots[0], s.Clock)

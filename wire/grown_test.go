@@ -38,6 +38,11 @@ func grown() map[string]Message {
 			later["announce-reach-peers"] = m
 			m.Starts = grid.Starts{Age: 5, Processes: []int{1, 4}, Walltimes: []grid.Tick{grid.Minute, grid.Hour, grid.Day}, Waits: []grid.Tick{0, 0, 1500, 0, 90 * grid.Second, grid.Unforeseen}, Whole: true}
 			later["announce-starts"] = m
+			m.Site.Cohorts = []grid.Cohort{
+				{Architecture: "x86_64", System: "LINUX", Speed: 0.5, Memory: 8 << 30, Cores: 4, Dedicated: true, Computers: 12, Free: 7, Levels: []float64{0.5, 0.25, 0, 0, 0, 1}},
+				{Computers: 1},
+			}
+			later["announce-cohorts"] = m
 		case Change:
 			m.For, m.Nodes, m.Details, m.Move, m.Count = "", nil, nil, true, 6
 			later["change-move"] = m

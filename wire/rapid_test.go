@@ -236,6 +236,15 @@ func (d draw) site() grid.Site {
 		Load:  grid.Load{Cores: int(d.n(0, grid.MaxProcesses)), Busy: int(d.n(0, grid.MaxProcesses)), Waiting: int(d.n(0, grid.MaxProcesses))},
 		Each:  grid.Each{Disk: d.n(0, grid.MaxDisk), Clock: rapid.Float64Range(0, 1e12).Draw(d.T, "clock"), Bandwidth: rapid.Float64Range(0, 1e12).Draw(d.T, "bandwidth")},
 		Batch: d.word(), Reach: d.sites("r"), ReachPeers: many(d, 3, d.peer),
+		Cohorts: many(d, 3, d.cohort),
+	}
+}
+
+func (d draw) cohort() grid.Cohort {
+	return grid.Cohort{
+		Architecture: d.word(), System: d.word(), Speed: rapid.Float64Range(0, MaxSpeed).Draw(d.T, "speed"), Memory: d.n(0, grid.MaxMemory),
+		Cores: int(d.n(0, grid.MaxProcesses)), Dedicated: d.yes(), Computers: int(d.n(1, grid.MaxProcesses)), Free: int(d.n(0, grid.MaxProcesses)),
+		Levels: many(d, grid.MaxLevels, func() float64 { return rapid.Float64Range(0, 64).Draw(d.T, "level") }),
 	}
 }
 

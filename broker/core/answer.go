@@ -82,7 +82,7 @@ func (c *estimator) looked(e Looked) {
 func (c *estimator) unseen(asks []pendingEstimate, offers []pendingOffer, why *grid.Refusal) {
 	none := grid.Estimate{Refusal: why}
 	for _, a := range asks {
-		t := wire.EstimateReply{Round: a.request.Round, Site: c.facts()}
+		t := wire.EstimateReply{Round: a.request.Round, Site: c.brief()}
 		for _, q := range a.request.Questions {
 			t.Answers = append(t.Answers, wire.Answer{Job: q.Job, Estimate: none})
 		}

@@ -31,7 +31,7 @@ func (c *search) crowded(row *grid.Candidate, l grid.Load) {
 // factsOf is what this broker says of its site with an estimate: its load as of the snapshot, of which what waits and
 // what is coming counts as busy.
 func (c *estimator) factsOf(s plan.Snapshot) grid.Site {
-	f := c.facts()
+	f := c.brief()
 	f.Load = loadOf(s)
 	return f
 }

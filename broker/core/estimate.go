@@ -23,6 +23,7 @@ const horizon = 10 * 366 * grid.Day
 // Refusals that this site writes for a candidate.
 const (
 	notAlive  = "the site is not alive"
+	noCohort  = "none of the computers that it announces could hold the job"
 	noAnswer  = "no answer in time"
 	noTake    = "refused the offer a moment ago"
 	badAnswer = "the answer makes no sense"
@@ -112,10 +113,23 @@ func (c *search) askTargets(r *round) {
 			r.replies[p] = &reply{missing: forNow(notAlive)}
 			continue
 		}
+		if !c.mayHold(m, r.jobs) {
+			r.replies[p] = &reply{missing: &grid.Refusal{Kind: grid.Permanent, Reason: noCohort}}
+			continue
+		}
 		r.replies[p] = &reply{}
 		r.waiting++
 		c.send(p, wire.EstimateRequest{Round: r.id, Questions: c.questions(r, m)})
 	}
+}
+
+// mayHold tells that a member may have a computer for one of some jobs, as it announced: else that is its answer. It announces others
+// when it has them.
+func (c *search) mayHold(m *member, jobs []grid.JobID) bool {
+	return slices.ContainsFunc(jobs, func(id grid.JobID) bool {
+		j := c.jobs[id]
+		return j == nil || m.site.Holds(&j.rec.Job.Demand)
+	})
 }
 
 // waitLonger: the members have not all spoken; else Step goes on to search by itself.
@@ -193,6 +207,7 @@ func (c *search) estimateReply(from grid.PeerID, t wire.EstimateReply) {
 		return
 	}
 	r.waiting--
+	t.Site.Cohorts = c.members[from].site.Cohorts // which are announced, and not in an answer
 	c.members[from].site = t.Site
 	p.site = t.Site
 	p.take = int(min(max(t.Take, 1), maxTake))

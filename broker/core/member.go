@@ -104,3 +104,10 @@ func (c *kernel) facts() grid.Site {
 	s.Draining = c.draining
 	return s
 }
+
+// brief are the facts in an answer, without the cohorts: these are announced when they change.
+func (c *kernel) brief() grid.Site {
+	s := c.facts()
+	s.Cohorts = nil
+	return s
+}

@@ -39,7 +39,7 @@ func (c *estimator) answerSlots(b *batch, o forecast, s plan.Snapshot, why *grid
 	c.slotsAsked = nil
 	for _, p := range asked {
 		m := wire.SlotsReply{
-			Of: p.asks.Of, Round: p.asks.Round, Site: c.facts(), Refusal: why, Estimate: grid.Estimate{Refusal: why},
+			Of: p.asks.Of, Round: p.asks.Round, Site: c.brief(), Refusal: why, Estimate: grid.Estimate{Refusal: why},
 			Slack: c.cfg.Slack, Clock: wire.Clocks{Asked: p.asks.Sent, Received: p.at, Answered: c.now},
 		}
 		if m.Refusal == nil {

@@ -17,6 +17,7 @@ import (
 	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
 	"gbroker/plan"
+	desks "gbroker/pool"
 
 	"go.uber.org/zap"
 )
@@ -118,7 +119,7 @@ func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 	shot := s.snapshot(s.queue)
 	l := s.look(s.sorted(), shot.At)
 	s.mu.Unlock()
-	shot.Forecast = l.plan()
+	shot.Forecast, shot.Cohorts = l.plan(), desks.Cohorts(l.at, l.computers, func(i int) bool { return l.away[i] == "" })
 	return shot, nil
 }
 

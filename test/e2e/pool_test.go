@@ -104,6 +104,9 @@ func TestDeadlineAtAPool(t *testing.T) {
 	if out := list("forecast", "desk1"); strings.Count(out, "0.50") != 7*24 {
 		t.Errorf("of a computer that was never seen half is presumed, in each hour of the week: %s", out)
 	}
+	eventually(t, 30*time.Second, "the site tells its groups", func() bool {
+		return regexp.MustCompile(`"groups": \[\s*\{[^}]*"cores": 1,[^}]*"computers": 1,\s*"free": 1,`).MatchString(client(t, s, "sites", "--json"))
+	})
 	late := work{script: "true", walltime: 3600, terms: within(90 * time.Minute)}
 	r := s.Client(t.Context(), "submit", late.write(t, dir, "late"))
 	if r.Code == 0 || !strings.Contains(r.Stderr, "it would end after its deadline (asked ") || !strings.Contains(r.Stderr, "available ") {
