@@ -31,7 +31,7 @@ func TestEveryFieldOfAJobTellsLooksApart(t *testing.T) {
 	}
 	for i := range reflect.TypeFor[plan.Snapshot]().NumField() {
 		s := plan.Snapshot{}
-		if name := reflect.TypeOf(s).Field(i).Name; name != "At" && name != "Forecast" {
+		if name := reflect.TypeOf(s).Field(i).Name; name != "At" && name != "Forecast" && name != "Cohorts" { // of which no plan is made
 			v := reflect.ValueOf(&s).Elem()
 			v.Field(i).Set(other(v.Field(i).Type()))
 			if looksAlike(plan.Snapshot{}, s) {
