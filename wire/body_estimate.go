@@ -32,11 +32,11 @@ type siteBody struct {
 	System       string  `msgpack:"o,omitempty"`
 	Draining     bool    `msgpack:"d,omitempty"`
 	// Load came later: a broker without it skips it.
-	Load  *loadBody `msgpack:"l,omitempty"`
-	Each  *eachBody `msgpack:"e,omitempty"` // so did Each
-	Batch string    `msgpack:"b,omitempty"` // and Batch
-	Reach []string  `msgpack:"r,omitempty"` // and Reach
-	Peers []string  `msgpack:"i,omitempty"` // and ReachPeers
+	Load    *loadBody    `msgpack:"l,omitempty"`
+	Each    *eachBody    `msgpack:"e,omitempty"` // so did Each
+	Batch   string       `msgpack:"b,omitempty"` // and Batch
+	Reach   []string     `msgpack:"r,omitempty"` // and Reach
+	Peers   []string     `msgpack:"i,omitempty"` // and ReachPeers
 	Cohorts []cohortBody `msgpack:"g,omitempty"` // and Cohorts
 }
 
