@@ -33,6 +33,17 @@ const UnconfirmedHeader = "Gbroker-Unconfirmed"
 // PassHeader carries a pass with the proof of who shows it.
 const PassHeader = "Gbroker-Pass"
 
+// Relayed tells whether a header of an answer is passed on to a user elsewhere: all of ours but those that brokers say to each other.
+func Relayed(name string) bool {
+	switch name = http.CanonicalHeaderKey(name); name {
+	case ProofHeader, UnconfirmedHeader, PassHeader:
+		return false
+	case "Content-Type", "Retry-After":
+		return true
+	}
+	return strings.HasPrefix(name, "Gbroker-")
+}
+
 // Bounds of passes.
 const (
 	PassDays    = 90               // how long a pass holds

@@ -102,9 +102,9 @@ func (e elsewhere) relay(w http.ResponseWriter, r *http.Request, believed belief
 	if unconfirmed != "" {
 		w.Header().Set(api.UnconfirmedHeader, unconfirmed)
 	}
-	for _, name := range []string{"Content-Type", "Retry-After"} {
-		if v := answer.Header.Get(name); v != "" {
-			w.Header().Set(name, v)
+	for name := range answer.Header {
+		if api.Relayed(name) {
+			w.Header().Set(name, answer.Header.Get(name))
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -118,3 +118,26 @@ func TestAnswerInPlaceOfTheHomeIsUnconfirmed(t *testing.T) {
 		t.Errorf("the answer says of itself: %q", why)
 	}
 }
+
+// The words of ours that stand beside an answer come with it, as those of a piece of a log; what brokers say to each other does not.
+func TestRelayedHeaders(t *testing.T) {
+	t.Parallel()
+	here, there := net.Pipe()
+	defer there.Close()
+	go func() {
+		b := make([]byte, 4096)
+		if _, err := there.Read(b); err == nil {
+			fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nGbroker-Run: 1\r\nGbroker-Offset: 40\r\nGbroker-Site: b\r\nSet-Cookie: x=1\r\n%s: x\r\n%s: y\r\n\r\nab",
+				api.UnconfirmedHeader, api.ProofHeader)
+		}
+	}()
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/v1/jobs/a.1/log", nil)
+	if err := (elsewhere{}).relay(w, r, ofHome, here); err != nil || w.Body.String() != "ab" {
+		t.Fatalf("%v, %q", err, w.Body)
+	}
+	for name, want := range map[string]string{"Gbroker-Run": "1", "Gbroker-Offset": "40", "Gbroker-Site": "b", "Set-Cookie": "", api.UnconfirmedHeader: "", api.ProofHeader: ""} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -94,6 +94,14 @@ func TestAJobSevenMembersAway(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "fetched", "out.txt")); err != nil || !strings.HasPrefix(string(text), "far away\n") {
 		t.Errorf("it has fetched %q, %v", text, err)
 	}
+	if text, why, err := passing(t.Context(), far, mine, "logs", id, "--file", "out.txt"); err != nil || !strings.HasPrefix(text, "far away\n") {
+		t.Errorf("its log from the other end: %v, %q, %q", err, text, why)
+	}
+	for _, command := range []string{"history", "explain"} {
+		if text, why, err := passing(t.Context(), far, mine, command, id); err != nil || text == "" {
+			t.Errorf("%s from the other end: %v, %q", command, err, why)
+		}
+	}
 
 	second := work{script: "sleep 300", walltime: 600}.submit(t, home, dir, "second")
 	reaches(t, home, second, "RUNNING")
