@@ -5,6 +5,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/embedded/supervise"
 	"gbroker/pbs/embedded/sweep"
 
 	"go.uber.org/zap"
@@ -34,7 +35,7 @@ func (s *System) disappeared(at grid.AttemptID, dir string, token control.Token,
 	if err := s.groups.clear(at.Tag()); err != nil {
 		s.log.Warn("the control group of a job whose supervisor vanished", zap.Stringer("attempt", at), zap.Error(err))
 	}
-	killed, left := sweep.Attempt(at, run.Leader, ran && fresh)
+	killed, left := sweep.Marked(supervise.Mark(at), run.Leader, ran && fresh)
 	s.log.Warn("a job's supervisor vanished", zap.Stringer("attempt", at),
 		zap.Int("supervisor", token.Process.PID), zap.Int("killed", killed), zap.Int("left", left))
 	return control.WriteEnd(dir, at, control.End{

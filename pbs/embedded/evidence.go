@@ -157,7 +157,7 @@ func (s *System) killByProcesses(at grid.AttemptID) error {
 			return err
 		}
 	case any:
-		sweep.Attempt(at, control.Process{}, false)
+		sweep.Marked(supervise.Mark(at), control.Process{}, false)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/pbs/control"
 )
 
 // Spec is one job of the embedded batch system, as it stands in the spool and as
@@ -359,7 +360,7 @@ func (s *Spec) environment() []string {
 		"GBROKER_JOB="+string(s.ID.Job),
 		"GBROKER_SITE="+string(s.Site),
 		"GBROKER_PROCESSES="+strconv.Itoa(max(s.Demand.Processes(), 1)),
-		"GBROKER_HOSTFILE="+s.hostFile(),
+		RunMark(s.Control, s.ID),
 		s.Mark(),
 	)
 	if len(s.GPUs) > 0 {
@@ -373,6 +374,11 @@ func (s *Spec) Mark() string { return Mark(s.ID) }
 
 // Mark is the environment variable by which processes of an attempt are known.
 func Mark(at grid.AttemptID) string { return "GBROKER_ATTEMPT=" + at.String() }
+
+// RunMark is the environment variable by which processes of one run of an attempt are known: several may be on a machine, each with a control directory of its own.
+func RunMark(dir string, at grid.AttemptID) string {
+	return "GBROKER_HOSTFILE=" + control.HostFile(dir, at)
+}
 
 // lastOfEach keeps the last value of each name.
 func lastOfEach(env []string) []string {

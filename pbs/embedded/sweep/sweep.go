@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"gbroker/grid"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
 
@@ -21,11 +20,12 @@ import (
 // limit bounds the hunt for the processes of one attempt.
 const limit = 5 * time.Second
 
-// Attempt kills all processes of an attempt until none is found. Those are the ones
-// with its mark in their environment; and those of the leader's session, if the
-// leader lives or (fresh) just did, so that its number cannot be another's yet.
-func Attempt(at grid.AttemptID, leader control.Process, fresh bool) (killed, left int) {
-	mark := append([]byte(supervise.Mark(at)), 0)
+// Marked kills all processes of an attempt, or of one run of it, until none is found.
+// Those are the ones with the mark in their environment; and those of the leader's
+// session, if the leader lives or (fresh) just did, so that its number cannot be
+// another's yet.
+func Marked(variable string, leader control.Process, fresh bool) (killed, left int) {
+	mark := append([]byte(variable), 0)
 	deadline := time.Now().Add(limit)
 	for {
 		session := 0

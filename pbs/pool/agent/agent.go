@@ -110,7 +110,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}()
 	err := a.serve(ctx, work)
 	end()
-	a.over.Store(true)
+	a.over.Store(err == nil) // what it has here is of no more use to a computer that has left
 	stop()
 	a.lives.Wait()
 	<-watched

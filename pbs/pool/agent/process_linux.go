@@ -131,7 +131,7 @@ func (p *linuxProcess) ending() (Outcome, error) {
 	if o, err := outcome(p.folder, at); err != nil || o.Cause != line.Killed {
 		return o, err
 	}
-	sweep.Attempt(at, run.Leader, true)
+	sweep.Marked(supervise.RunMark(p.folder.ctl(), at), run.Leader, true)
 	return outcome(p.folder, at)
 }
 

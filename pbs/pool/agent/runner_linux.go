@@ -249,7 +249,7 @@ func (l *Linux) Settle(f Folder, j Job) (o Outcome, started bool, err error) {
 	if err := l.groups.of(f).clear(); err != nil {
 		return o, true, err
 	}
-	sweep.Attempt(at, run.Leader, false)
+	sweep.Marked(supervise.RunMark(f.ctl(), at), run.Leader, false)
 	if o, err = outcome(f, at); err != nil || o.Cause != line.Killed {
 		return o, true, err
 	}
