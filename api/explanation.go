@@ -16,6 +16,7 @@ type Explanation struct {
 	Stay      *Stay      `json:"stay"` // null unless the latest search left the waiting job where it is
 	// Allocation is null unless the job may run at several sites at once, and this broker is its home.
 	Allocation *Allocation `json:"allocation"`
+	Reason     string      `json:"reason"` // of the job's state, as in Status
 }
 
 // Stay is a search for a waiting job that moved nothing.
@@ -92,7 +93,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 }
 
 func newExplanation(r *grid.Record, decisions []grid.Decision, a *grid.Allocation) Explanation {
-	e := Explanation{ID: r.Job.ID, Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(decisions))}
+	e := Explanation{ID: r.Job.ID, Reason: r.Why(), Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(decisions))}
 	for _, d := range decisions {
 		if d.Stays != "" {
 			e.Stay = &Stay{newDecision(d), d.Stays}

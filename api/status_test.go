@@ -77,7 +77,7 @@ func TestExplanationJSON(t *testing.T) {
 		`{"site":"x","size_bytes":7,"bandwidth_bytes_per_s":3.5,"measured":true,"delivery_s":2,"wait_s":null,"safe_wait_s":null,"run_s":1,"total_s":null,"chosen":false,"refusal":{"kind":"permanent","reason":"few","asked":16,"available":"x86_64","again_after_s":null}},` +
 		`{"site":"y","size_bytes":0,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":null,"safe_wait_s":null,"run_s":0,"total_s":null,"chosen":false,"refusal":{"kind":"temporary","reason":"mute","asked":null,"available":null,"again_after_s":1.5}}]},` +
 		`{"at":"1970-01-01T00:00:02.000Z","epoch":"0.0","chosen":null,"candidates":[]}],` +
-		`"stay":{"decision":{"at":"1970-01-01T00:00:03.000Z","epoch":"1.0","chosen":"here","candidates":[]},"why":"no gain"},"allocation":null}`
+		`"stay":{"decision":{"at":"1970-01-01T00:00:03.000Z","epoch":"1.0","chosen":"here","candidates":[]},"why":"no gain"},"allocation":null,"reason":""}`
 	b, err := json.Marshal(newExplanation(&r, decisions, nil))
 	if err != nil || string(b) != want {
 		t.Errorf("got  %s, %v\nwant %s", b, err, want)

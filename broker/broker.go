@@ -37,6 +37,7 @@ type Broker struct {
 	trusted      atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
 	boot         atomic.Uint64                        // nonce of this life; see Boot
 	alarm        atomic.Pointer[string]
+	fullAt       atomic.Int64 // a grid.Tick; see wasFull
 	pulse        *pulse
 
 	tokens  atomic.Uint64

@@ -31,6 +31,7 @@ type shell struct {
 	fetching   atomic.Int32
 	collecting atomic.Int32
 	folders    atomic.Int32
+	taken      atomic.Int64 // of the space for files of jobs
 }
 
 type journalStub struct {
@@ -163,7 +164,7 @@ func (s *shell) Share(grid.JobID, grid.JobID, grid.Manifest) error { return nil 
 
 func (s *shell) SetAside(grid.JobID, bool, time.Time) (string, error) { return "", nil }
 func (s *shell) DropAside(time.Time) (int, error)                     { return 0, nil }
-func (s *shell) Space() (int64, error)                                { return 1 << 40, nil }
+func (s *shell) Space() (int64, error)                                { return 1<<40 - s.taken.Load(), nil }
 
 func (s *shell) broker() *Broker {
 	return NewBroker(core.Config{Self: me, Site: grid.Site{Name: "a", Speed: 1}}, []grid.Member{{Name: "b", Peer: her, Send: true}}, Ports{

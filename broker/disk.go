@@ -22,8 +22,16 @@ func (b *Broker) Room() (journal, jobs int64, err error) {
 	if journal, err = (*j).Space(); err != nil {
 		return 0, 0, err
 	}
-	jobs, err = b.ports.Stager.Space()
+	if jobs, err = b.ports.Stager.Space(); err == nil && jobs <= 0 {
+		b.fullAt.Store(int64(b.ports.Clock()))
+	}
 	return journal, jobs, err
+}
+
+// wasFull is when the disk of the jobs was last seen to have no room, now or before.
+func (b *Broker) wasFull() grid.Tick {
+	_, _, _ = b.Room() // what cannot be read is not seen
+	return grid.Tick(b.fullAt.Load())
 }
 
 // full tells that there is no room for anything new.

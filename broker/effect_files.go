@@ -75,8 +75,9 @@ func (b *Broker) furnish(e core.Furnish) {
 func (b *Broker) collect(ctx context.Context, e core.Collect) {
 	ctx, cancel := context.WithTimeout(ctx, prepareLimit)
 	defer cancel()
+	full := b.wasFull()
 	files, missing, err := b.ports.Stager.Collect(ctx, e.Job)
-	b.Post(core.Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: files, Missing: missing, Err: text(err)})
+	b.Post(core.Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: files, Missing: missing, Full: full, Err: text(err)})
 }
 
 func (b *Broker) discard(e core.Discard) {

@@ -182,6 +182,7 @@ type Collected struct {
 	Epoch   grid.Epoch
 	Outputs grid.Manifest
 	Missing []grid.MissingOutput
+	Full    grid.Tick // when the disk of the jobs was last seen to be full
 	Err     string
 }
 

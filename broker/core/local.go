@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"strings"
 
 	"gbroker/grid"
 )
@@ -303,66 +302,6 @@ func (c *execution) finished(j *job, p grid.Progress) {
 	c.estimator.learn(&j.rec)
 	c.save(j, "ended: "+j.rec.End.String())
 	c.collect(j)
-}
-
-func (c *execution) collect(j *job) {
-	if !j.reading {
-		j.reading = true
-		c.emit(Collect{Job: j.rec.Job, Epoch: j.rec.Epoch})
-	}
-}
-
-func (c *execution) collected(e Collected) {
-	j := c.job(e.Job)
-	if j == nil {
-		return
-	}
-	j.reading = false
-	if j.rec.State != grid.Finished || j.rec.Epoch != e.Epoch {
-		return
-	}
-	if e.Err != "" {
-		c.note(e.Job, "", "collecting its output: "+e.Err)
-		c.uncollected(j, e.Err)
-		return
-	}
-	j.rec.Outputs = e.Outputs
-	if len(e.Missing) > 0 {
-		text := "it did not leave " + clip(listed(e.Missing))
-		if j.rec.Reason != "" {
-			text = j.rec.Reason + "; " + text
-		}
-		j.rec.Reason = text
-	}
-	c.close(j, "its output is collected")
-}
-
-// uncollected keeps a job that has ended in FINISHED, where its status says why: what it left
-// is the only copy, and its end is not told before that is safe. Only when it would have been
-// dropped by its age anyway it is given up, and the job with it.
-func (c *execution) uncollected(j *job, err string) {
-	if c.now-j.rec.Finished > max(c.cfg.Keep, leastTries) && j.rec.Finished > 0 {
-		j.rec.End, j.rec.Outputs = grid.Failed, nil
-		j.rec.Reason = "its output could never be collected: " + clip(err)
-		c.close(j, "its output is given up")
-		return
-	}
-	if now := "the output is not collected yet, which is tried again: " + clip(err); now != j.rec.Obstacle {
-		j.rec.Obstacle = now
-		c.save(j, "its output is not collected: "+clip(err))
-	}
-	c.backoff(j, onBatch)
-}
-
-// leastTries is how long the output of a job is tried to be collected at the least.
-const leastTries = 30 * grid.Day
-
-func listed(missing []grid.MissingOutput) string {
-	list := make([]string, len(missing))
-	for i, m := range missing {
-		list[i] = m.String()
-	}
-	return strings.Join(list, ", ")
 }
 
 // end closes a job that leaves nothing behind.

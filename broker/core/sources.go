@@ -128,10 +128,7 @@ func (c *home) exported(e Exported) {
 		if n := len(e.Failed) - 1; n > 0 {
 			text += fmt.Sprintf(", and %d more", n)
 		}
-		if j.rec.Reason != "" {
-			text = j.rec.Reason + "; " + text
-		}
-		j.rec.Reason = text
+		j.remark(text)
 		if j.rec.End == grid.Completed {
 			j.rec.End = grid.Failed
 		}

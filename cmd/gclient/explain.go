@@ -45,7 +45,11 @@ Of a workflow (ID.flow) it tells what each task waits for, where it was planned 
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), e)
 			}
-			return printExplanation(cmd.OutOrStdout(), e)
+			if err := printExplanation(cmd.OutOrStdout(), e); err != nil || e.Reason == "" {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nreason: %s\n", printable(e.Reason))
+			return err
 		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
 			return explainGroup(cmd, c, id, asJSON)
 		})),

@@ -41,7 +41,7 @@ Of a job that has not ended yet it fetches what there is and ends with exit code
 			if err := fetchJob(cmd, c, &s, args[0], force); err != nil {
 				return err
 			}
-			if len(s.MissingOutputs) > 0 {
+			if s.Terminal() && s.Reason != "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", id, printable(s.Reason))
 			}
 			return required(&s, require, nil)
