@@ -85,6 +85,31 @@ func (c *budgets) holdFor(j *job, row *grid.Candidate) *grid.Refusal {
 	return c.hold(&j.rec.Job, j.rec.Job.ID, rate, j.rec.Job.Demand.Cores(), max(j.rec.Job.Walltime, row.Run))
 }
 
+// short says which of the parts of a job of this home, of such costs, its user has no budget for beside those before it. Nothing is held.
+func (c *budgets) short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal) {
+	is, _ := c.book.Get(j.User.Name)
+	if j.Home != c.cfg.Self || !c.book.Limited(j.User.Name) {
+		return 0, nil
+	}
+	free := max(is.Free(), 0)
+	for i, cost := range costs {
+		if cost > free {
+			return i, budget.Short(cost, free)
+		}
+		free -= cost
+	}
+	return 0, nil
+}
+
+// shortFor says what holdFor would of a job that nobody has handed in.
+func (c *budgets) shortFor(j *job, row *grid.Candidate) *grid.Refusal {
+	if row.Peer == c.cfg.Self {
+		return nil
+	}
+	_, why := c.short(&j.rec.Job, []grid.Amount{budget.CostOf(row.Price, j.rec.Job.Demand.Cores(), max(j.rec.Job.Walltime, row.Run))})
+	return why
+}
+
 // jobSaved follows the jobs of this home to their ends.
 func (c *budgets) jobSaved(j *job) {
 	c.settle(j)

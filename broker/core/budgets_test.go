@@ -6,6 +6,38 @@ import (
 	"gbroker/grid"
 )
 
+// What a job would cost is compared with what is free as it would be when handed in, part after part, and nothing is held.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	cfg := signer(me, "a")
+	cfg.Granted = map[string]grid.Amount{j.User.Name: 10}
+	c := New(cfg, nil, nil)
+	c.Step(1_000_000, Boot{})
+	for _, test := range []struct {
+		costs []grid.Amount
+		at    int
+	}{{nil, -1}, {[]grid.Amount{4, 6}, -1}, {[]grid.Amount{4, 7}, 1}, {[]grid.Amount{11, 1}, 0}} {
+		at, no := c.budgets.short(&j, test.costs)
+		if (no == nil) != (test.at < 0) || no != nil && at != test.at {
+			t.Errorf("%v: %d, %+v", test.costs, at, no)
+		}
+	}
+	k := &job{rec: grid.Record{Job: j}}
+	dear := grid.Candidate{Peer: her, Price: 5, Run: grid.Hour}
+	here := grid.Candidate{Peer: me, Price: 5, Run: grid.Hour}
+	if c.budgets.shortFor(k, &dear) == nil || c.budgets.shortFor(k, &here) != nil || c.budgets.shortFor(k, &grid.Candidate{Peer: her}) != nil {
+		t.Error("one site is judged otherwise")
+	}
+	j.User.Name = "nobody limited"
+	if _, no := c.budgets.short(&j, []grid.Amount{1e9}); no != nil {
+		t.Errorf("without a budget: %+v", no)
+	}
+	if is, _ := c.budgets.book.Get(k.rec.Job.User.Name); is.Held() != 0 {
+		t.Error("something is held")
+	}
+}
+
 // What a job would cost at another site is held while it is offered there, and free again when it is not taken.
 func TestADeclinedOfferHoldsNothing(t *testing.T) {
 	t.Parallel()

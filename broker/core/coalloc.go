@@ -123,6 +123,8 @@ type wholes interface {
 	// hold keeps back what a part can cost, of the budget of its user; unhold frees that of one that is not made.
 	hold(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal
 	unhold(of, part grid.JobID)
+	// short says which of the parts of a job that nobody has handed in, of such costs, the budget of its user does not cover.
+	short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal)
 
 	// What has to be known first: see gates_coalloc.go.
 	beforeRound(id grid.JobID) gate

@@ -1,6 +1,9 @@
 package core
 
 import (
+	"fmt"
+
+	"gbroker/budget"
 	"gbroker/grid"
 	"gbroker/plan"
 )
@@ -40,6 +43,19 @@ func (s *coallocation) weighDraft(d *draft) {
 	} else {
 		got = plan.Lookahead([]plan.Waits{w}, s.cfg.Window, s.offersOf(&d.asking, nil, s.holding()))[0].Allocated
 	}
+	s.paid(d, &got)
 	became(&choice, &got)
 	d.tell(choice)
+}
+
+// paid leaves nothing of a choice that the budget of the job's user does not cover: a round of it would be given up.
+func (s *coallocation) paid(d *draft, got *plan.Allocated) {
+	costs := make([]grid.Amount, len(got.Parts))
+	for i := range got.Parts {
+		rate, cores := rateOf(&got.Parts[i])
+		costs[i] = budget.CostOf(rate, cores, got.Limit)
+	}
+	if at, no := s.wholes.short(&d.job.Job, costs); no != nil {
+		*got = plan.Allocated{Best: got.Best, Why: fmt.Sprintf("%s: %s", got.Parts[at].Site, words(no))}
+	}
 }

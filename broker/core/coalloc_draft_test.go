@@ -1,10 +1,32 @@
 package core
 
 import (
+	"strings"
 	"testing"
 
+	"gbroker/budget"
 	"gbroker/grid"
 )
+
+// What the budget of the user does not cover would not begin: a draft says so, and of which site.
+func TestADraftBeyondTheBudget(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	c.f.shut, c.f.poor = untilAll, budget.Short(5, 1)
+	c.settled()
+	j := c.f.records[theWhole].Job
+	j.ID = theWhole + "0"
+	var got *grid.SlotChoice
+	c.m.foresee(&grid.Record{Job: j}, func(choice grid.SlotChoice) { got = &choice })
+	c.want("Slots>b, Slots>c")
+	c.slotsOf(j.ID, "b", 0, 4)
+	c.slotsOf(j.ID, "c", 0, 4)
+	c.pass(answerWithin)
+	c.want("")
+	if got == nil || got.Start != 0 || !strings.Contains(got.Why, "b: the budget of its user does not cover it") || got.Sites[0].Processes > 0 {
+		t.Errorf("told is %+v", got)
+	}
+}
 
 // What would be chosen for a job is told when all have answered, or when they have had their time; nothing is kept of it.
 func TestADraftOfAWhole(t *testing.T) {

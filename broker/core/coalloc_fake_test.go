@@ -81,6 +81,8 @@ func (f *fakeWholes) deliver(_, part grid.JobID, to grid.PeerID, _ grid.Tick) *g
 
 func (f *fakeWholes) unhold(grid.JobID, grid.JobID) {}
 
+func (f *fakeWholes) short(*grid.Job, []grid.Amount) (at int, why *grid.Refusal) { return 0, f.poor }
+
 func (f *fakeWholes) hold(_ grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
 	f.holds += float64(p.Cores) * p.Price
 	return f.poor

@@ -14,6 +14,7 @@ type wholeJobs struct {
 	budgets interface {
 		hold(j *grid.Job, id grid.JobID, rate float64, cores int, limit grid.Tick) *grid.Refusal
 		release(user string, part grid.JobID)
+		short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal)
 	}
 	execution interface {
 		launch(j *job, why string)
@@ -283,6 +284,10 @@ func (w *wholeJobs) hold(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
 		return nil
 	}
 	return w.budgets.hold(&j.rec.Job, p.Job, p.Price, p.Cores, p.Limit)
+}
+
+func (w *wholeJobs) short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal) {
+	return w.budgets.short(j, costs)
 }
 
 func (w *wholeJobs) unhold(of, part grid.JobID) {

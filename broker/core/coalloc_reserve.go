@@ -41,9 +41,8 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 		}
 		for _, n := range part.Nodes {
 			p.Nodes = append(p.Nodes, n.Node)
-			p.Price = max(p.Price, n.Price)
-			p.Cores += n.Cores
 		}
+		p.Price, p.Cores = rateOf(&part)
 		s.reserved[p.Reservation] = a.rec.Of
 		a.rec.Parts = append(a.rec.Parts, p)
 		sites = append(sites, fmt.Sprintf("%s %d", part.Site, part.Processes))
@@ -57,6 +56,14 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 	}
 	s.become(a, grid.Reserving, why)
 	s.wholes.tell(a.rec.Of, why, a.rec.Start)
+}
+
+// rateOf is what a part pays for, and how much for each.
+func rateOf(part *plan.AllocatedPart) (price float64, cores int) {
+	for _, n := range part.Nodes {
+		price, cores = max(price, n.Price), cores+n.Cores
+	}
+	return price, cores
 }
 
 // up is the next whole second: batch systems keep no more.

@@ -173,10 +173,10 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 		return // answered, at its deadline
 	}
 	c.wheres = slices.Delete(slices.Clone(c.wheres), at, at+1)
-	d := c.whereDecided(w, rows)
+	d := c.whereDecided(w, w.job, rows)
 	var beside []grid.Decision
 	for k := 1; k < len(w.jobs); k++ {
-		beside = append(beside, c.whereDecided(w, c.candidates(w.jobs[k], w.round, k)))
+		beside = append(beside, c.whereDecided(w, w.jobs[k], c.candidates(w.jobs[k], w.round, k)))
 	}
 	spreads := make([]grid.Spread, len(rows))
 	for i, row := range rows {
@@ -187,10 +187,13 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 	c.emit(Answer{Token: w.token, Record: w.job.rec, Where: d, Beside: beside, Spread: spreads, Several: w.several})
 }
 
-func (c *search) whereDecided(w *where, rows []grid.Candidate) grid.Decision {
+func (c *search) whereDecided(w *where, asked *job, rows []grid.Candidate) grid.Decision {
 	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
-	if best := leastTotal(rows); w.all && best >= 0 {
-		rows[best].Chosen, d.Chosen = true, rows[best].Site
+	for best := leastTotal(rows); w.all && best >= 0; best = leastTotal(rows) {
+		if rows[best].Refusal = c.budgets.shortFor(asked, &rows[best]); rows[best].Refusal == nil {
+			rows[best].Chosen, d.Chosen = true, rows[best].Site
+			break
+		}
 	}
 	return d
 }

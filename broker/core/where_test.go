@@ -345,3 +345,36 @@ func TestDryRunBesideSearches(t *testing.T) {
 		t.Errorf("answered %v", rounds)
 	}
 }
+
+// poor is a user whose budget covers no job at one site.
+type poor struct {
+	*budgets
+	at grid.PeerID
+}
+
+func (p poor) shortFor(_ *job, row *grid.Candidate) *grid.Refusal {
+	if row.Peer == p.at {
+		return forNow("too dear")
+	}
+	return nil
+}
+
+// A site that the budget of the user does not cover is not where the job would go.
+func TestWhereBeyondTheBudget(t *testing.T) {
+	t.Parallel()
+	for _, at := range []grid.PeerID{"", "a", "b"} {
+		c, e, shot := wherever(4)
+		c.search.budgets = poor{c.budgets, at}
+		e.All = true
+		asked := append(c.Step(1000, e), c.Step(1000, Looked{Snapshot: shot})...)
+		d := decided(replied(c, asked, map[grid.PeerID]grid.Estimate{"a": {Wait: 5}, "b": {Wait: 9}}))
+		if d == nil {
+			t.Fatal("no answer")
+		}
+		for _, row := range d.Candidates {
+			if want := row.Peer == "a" && at != "a" || row.Peer == "b" && at == "a"; row.Chosen != want {
+				t.Errorf("short at %q: chosen is %q", at, d.Chosen)
+			}
+		}
+	}
+}
