@@ -54,8 +54,10 @@ func checkFiles(c Config, file string) Mistakes {
 			note(c.Data, "the data folder is no folder: move the file away")
 		case mode&0o077 != 0:
 			note(c.Data, "the data folder has mode %04o, so that others may enter the jobs' sandboxes: chmod 700 it", mode)
-		case unix.Access(c.Data, unix.W_OK) != nil:
-			note(c.Data, "the data folder cannot be written by this user: run the command as the daemon's user, or chown it")
+		default:
+			if text := unwritable(unix.Access(c.Data, unix.W_OK)); text != "" {
+				note(c.Data, "%s", text)
+			}
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		note(c.Data, "the data folder cannot be looked at: %v", err)
@@ -72,4 +74,17 @@ func checkFiles(c Config, file string) Mistakes {
 		note(c.TokenFile(), "the token has mode %04o and can be read by others: chmod 600 it", info.Mode().Perm())
 	}
 	return wrong
+}
+
+// unwritable says why the data folder cannot be written, and the way out; "" is that it can.
+func unwritable(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, unix.EROFS):
+		return "the data folder is on a read-only file system: make that writable, or set data to a folder elsewhere"
+	case errors.Is(err, unix.EACCES):
+		return "the data folder cannot be written by this user: run the command as the daemon's user, or chown it"
+	}
+	return fmt.Sprintf("the data folder cannot be written: %v", err)
 }

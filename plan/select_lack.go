@@ -162,11 +162,19 @@ func (k *Lack) String() string {
 	case k.Most >= k.Asked:
 		s.WriteString("each kind of pieces has room by itself, but not beside the others")
 	default:
-		fmt.Fprintf(&s, "at most %d of the %d pieces have room at once for %v s, first at %v s", k.Most, k.Asked, k.Length.Seconds(), k.MostAt.Seconds())
+		fmt.Fprintf(&s, "at most %d of the %d pieces have room at once for %v s, first at %s", k.Most, k.Asked, k.Length.Seconds(), instant(k.MostAt))
 	}
 	fmt.Fprintf(&s, "; of %d slots %d cost too much, %d have no room for any piece, %d are too short, %d end too soon after the files are there", k.Slots, k.Dear, k.Small, k.Short, k.Late)
 	for _, w := range k.Without {
-		fmt.Fprintf(&s, "; without %s it would start at %v s", w.Rule, w.Start.Seconds())
+		fmt.Fprintf(&s, "; without %s it would start at %s", w.Rule, instant(w.Start))
 	}
 	return s.String()
+}
+
+// instant is a time of day for people, or the seconds since the start where the clock is that of a simulation.
+func instant(t grid.Tick) string {
+	if t < 10*365*grid.Day {
+		return fmt.Sprintf("%v s", t.Seconds())
+	}
+	return t.Stamp()
 }
