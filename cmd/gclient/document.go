@@ -54,7 +54,7 @@ func openEither(file string, said spoken, modes ...jsdl.Mode) (*document, error)
 		}
 		name += ", as JSDL"
 	case !looksLikeDocument(text):
-		return nil, cli.Exit(cli.No, fmt.Errorf("%s is no JSDL document, which begins with <, and no batch script: its first line names no interpreter, as #!/bin/sh, and it has neither #SBATCH nor #PBS lines", file))
+		return nil, cli.Exit(cli.No, fmt.Errorf("%s:1:1: this is no JSDL document, which begins with <, and no batch script: its first line names no interpreter, as #!/bin/sh, and it has neither #SBATCH nor #PBS lines", file))
 	case said.any():
 		return nil, cli.Exit(cli.No, fmt.Errorf("%s is no batch script: directives, arguments and --bring are for those alone; a document names what comes back by Target and gb:Bring", file))
 	}

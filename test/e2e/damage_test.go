@@ -188,7 +188,7 @@ func TestFullDisk(t *testing.T) {
 	refused("no byte left", work{script: "true"})
 	eventually(t, 20*time.Second, "gclient sites shows no alarm", func() bool {
 		r := s.Client(t.Context(), "sites")
-		return strings.Contains(r.Stdout+r.Stderr, " is full (")
+		return strings.Contains(r.Stdout+r.Stderr, "no new job, offer or file is taken")
 	})
 	if r := s.Client(t.Context(), "cancel", unwanted.id); r.Code != 0 {
 		t.Errorf("a cancel on a full disk ends with %d: %s%s", r.Code, r.Stdout, r.Stderr)

@@ -108,8 +108,16 @@ func TestStraightenedLinksLeadToTheSame(t *testing.T) {
 		}
 		defer root.Close()
 		for i := range rapid.IntRange(1, 4).Draw(t, "links") {
-			at := filepath.Join(rapid.SampledFrom(folders).Draw(t, "folder"), fmt.Sprint("l", i))
+			folder := rapid.SampledFrom(folders).Draw(t, "folder")
+			at := filepath.Join(folder, fmt.Sprint("l", i))
 			to := strings.Join(rapid.SliceOfN(rapid.SampledFrom(names), 1, 6).Draw(t, "to"), "/")
+			if rapid.Bool().Draw(t, "down and up") {
+				up, err := filepath.Rel(folder, "a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				to = up + "/../" + to
+			}
 			if err := os.Symlink(to, filepath.Join(sandbox, at)); err != nil {
 				t.Fatal(err)
 			}
