@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -19,29 +20,24 @@ import (
 
 // document is a JSDL file and what stands beside it.
 type document struct {
-	text    []byte
-	parsed  *jsdl.Document
-	sweep   *sweep.Sweep // if it stands for many jobs; parsed and outputs are those of the first
-	folder  *os.Root
-	files   []api.File // those beside it that are uploaded, each once
-	uploads []jsdl.Upload
-	outputs []grid.Output
-	// Of a batch script: its own name, and what it says that the job will not have.
-	script   string
-	warnings []string
+	text     []byte
+	parsed   *jsdl.Document
+	sweep    *sweep.Sweep // if it stands for many jobs; parsed and outputs are those of the first
+	folder   *os.Root
+	files    []api.File // those beside it that are uploaded, each once
+	uploads  []jsdl.Upload
+	outputs  []grid.Output
+	script   string   // the name of a batch script; "" of a document
+	program  string   // the file that the job executes, where it stands beside the document
+	warnings []string // what a script says that the job will not have
 	// included are files that the document does not name, by their paths in the sandbox, and from where.
 	included []api.File
 	from     map[string]string
 }
 
-// openDocument reads a JSDL file and finds the files that it names. The error for a
+// openDocument reads a JSDL file, or a batch script, with what is said beside it, and finds the files that it names. The error for a
 // bad document has one line FILE:LINE:COL: MESSAGE for each mistake.
-func openDocument(file string, modes ...jsdl.Mode) (*document, error) {
-	return openEither(file, spoken{}, modes...)
-}
-
-// openEither reads a JSDL file, or a batch script with what is said beside it.
-func openEither(file string, said spoken, modes ...jsdl.Mode) (*document, error) {
+func openDocument(file string, a additions) (*document, error) {
 	text, err := readDocument(file)
 	if err != nil {
 		return nil, err
@@ -49,16 +45,36 @@ func openEither(file string, said spoken, modes ...jsdl.Mode) (*document, error)
 	d, name := &document{text: text}, file
 	switch {
 	case isScript(text):
-		if err := d.translate(file, said); err != nil {
+		if err := d.translate(file, a.said); err != nil {
 			return nil, err
 		}
 		name += ", as JSDL"
 	case !looksLikeDocument(text):
 		return nil, cli.Exit(cli.No, fmt.Errorf("%s:1:1: this is no JSDL document, which begins with <, and no batch script: its first line names no interpreter, as #!/bin/sh, and it has neither #SBATCH nor #PBS lines", file))
-	case said.any():
+	case a.said.any():
 		return nil, cli.Exit(cli.No, fmt.Errorf("%s is no batch script: directives, arguments and --bring are for those alone; a document names what comes back by Target and gb:Bring", file))
 	}
-	return d, d.open(name, filepath.Dir(file), modes...)
+	if err := d.open(name, filepath.Dir(file), modes(a.lenient)...); err != nil {
+		return nil, err
+	}
+	if err := d.add(a); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// add gives the job what is said beside a document: over how many sites it may lie, and its fee.
+func (d *document) add(a additions) error {
+	if a.said.fee == 0 || d.script != "" { // a script has its fee already
+		return d.spread(a.spread)
+	}
+	if d.sweep != nil {
+		return cli.BadUsage("--fee is for one job: write a Fee into the document of the sweep")
+	}
+	d.parsed.Job.Terms.Fee = int64(a.said.fee)
+	d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
+	return d.spread(a.spread)
 }
 
 // open parses the text, and finds the files beside it in a folder.
@@ -92,6 +108,7 @@ func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 		if len(modes) > 0 { // the broker gets what was understood
 			d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
 		}
+		d.program = programOf(d.parsed)
 		d.uploads, d.outputs, err = d.parsed.Resolve(d.stat)
 		return err
 	}
@@ -101,6 +118,7 @@ func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 		if err != nil {
 			return fmt.Errorf("job %d of the sweep: %w", n, err)
 		}
+		d.program = programOf(one)
 		uploads, outputs, err := one.Resolve(d.stat)
 		if err != nil {
 			return fmt.Errorf("job %d of the sweep: %w", n, err)
@@ -161,29 +179,47 @@ func (d *document) close() { d.folder.Close() }
 // stat tells of a regular file beside the document. Symbolic links are followed
 // while they stay in the document's folder; others are refused, so that a document
 // from elsewhere cannot make its user send away other files.
-func (d *document) stat(path string) (size int64, mode uint32, err error) {
-	info, err := d.folder.Stat(filepath.FromSlash(path))
+func (d *document) stat(name string) (size int64, mode uint32, err error) {
+	info, err := d.folder.Stat(filepath.FromSlash(name))
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && d.dangling(path):
-		return 0, 0, fmt.Errorf("%q beside the document is a link to a file that is not there", path)
+	case errors.Is(err, fs.ErrNotExist) && d.dangling(name):
+		return 0, 0, fmt.Errorf("%q beside the document is a link to a file that is not there", name)
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, 0, grid.ErrNotFound
 	case err != nil && strings.Contains(err.Error(), "escapes"):
-		return 0, 0, fmt.Errorf("%q beside the document is a link that leads out of its folder: only what stands in the folder is sent; copy the file there", path)
+		return 0, 0, fmt.Errorf("%q beside the document is a link that leads out of its folder: only what stands in the folder is sent; copy the file there", name)
 	case err != nil:
-		return 0, 0, fmt.Errorf("%q beside the document cannot be sent: %w", path, cause(err))
+		return 0, 0, fmt.Errorf("%q beside the document cannot be sent: %w", name, cause(err))
 	case !info.Mode().IsRegular():
-		return 0, 0, fmt.Errorf("%q beside the document is a %s: only regular files are sent", path, kindOf(info.Mode()))
+		return 0, 0, fmt.Errorf("%q beside the document is a %s: only regular files are sent", name, kindOf(info.Mode()))
 	}
-	f, err := d.folder.Open(filepath.FromSlash(path))
+	f, err := d.folder.Open(filepath.FromSlash(name))
 	if err != nil {
-		return 0, 0, fmt.Errorf("%q beside the document cannot be read: %w", path, cause(err))
+		return 0, 0, fmt.Errorf("%q beside the document cannot be read: %w", name, cause(err))
 	}
 	mode = uint32(info.Mode().Perm())
-	if path == d.script {
+	if name == d.script || name == d.program && interpreted(f) {
 		mode |= 0o500 // sbatch and qsub take what may not be executed
 	}
 	return info.Size(), mode, f.Close()
+}
+
+// programOf is the file beside a document that its job executes; "" where it executes none from there.
+func programOf(d *jsdl.Document) string {
+	p := &d.Job.Program
+	for _, s := range d.Staging {
+		if s.Path == path.Join(p.Directory, p.Executable) && s.Source != "" {
+			return s.Source
+		}
+	}
+	return p.Executable
+}
+
+// interpreted tells of a script: its first line names its interpreter.
+func interpreted(f io.Reader) bool {
+	var start [2]byte
+	_, err := io.ReadFull(f, start[:])
+	return err == nil && string(start[:]) == "#!"
 }
 
 func kindOf(m fs.FileMode) string {

@@ -7,7 +7,13 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
+	"gbroker/internal/cli"
 )
+
+// feeFlag adds the flag by which a job is given the most that is paid for it.
+func feeFlag(cmd *cobra.Command, to *spoken) {
+	cli.CountVar(cmd, &to.fee, "fee", 0, 1, int(grid.MaxFee), "pay at most `N` for a core and hour, in the unit of the prices of sites; counts before the Fee of a document")
+}
 
 // beyondFee says that every site that may run a job costs more than is paid for it, with the least price; "" where one does not, or none tells.
 func beyondFee(fee int64, sites []api.Prospect) string {

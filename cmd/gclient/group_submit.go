@@ -37,6 +37,9 @@ func (p *program) runSubmitGroup(cmd *cobra.Command, files []string, f submissio
 
 // handInGroup hands in the jobs of some documents, or those that one stands for.
 func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files []string, f submission) error {
+	if f.reservation != "" || f.guaranteed {
+		return cli.BadUsage("--reservation and --guaranteed are for one job: hand the jobs of a group or sweep in one by one")
+	}
 	if err := checkFolder(f.output, nil, f.force); err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files
 func openDocuments(cmd *cobra.Command, files []string, f submission) (list []*document, err error) {
 	var wrong []error
 	for _, file := range files {
-		d, err := openDocument(file, modes(f.lenient)...)
+		d, err := openDocument(file, f.additions)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue

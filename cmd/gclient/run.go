@@ -51,6 +51,7 @@ fetches its output into files of a folder instead.`,
 	cmd.Flags().StringVar(&f.output, "output", "", "fetch the output into `DIR` instead of printing it")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	bringFlag(cmd, &f.said)
+	feeFlag(cmd, &f.said)
 	f.spread.flags(cmd)
 	for _, flag := range script.Flags() {
 		directiveFlag(cmd.Flags(), flag, &f.said)

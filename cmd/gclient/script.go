@@ -23,12 +23,14 @@ type spoken struct {
 	directives []string // as its own
 	prefix     string   // of qsub's directives
 	bring      []string // patterns of files that come back; none is all, within bounds
+	fee        int      // 0: none is given; a document may be given one too
 }
 
 // directiveFlags adds the flags by which directives of a script are given.
 func directiveFlags(cmd *cobra.Command, to *spoken) {
 	cmd.Flags().StringArrayVarP(&to.directives, "directive", "D", nil, "a `DIRECTIVE` of sbatch or qsub, as '--time=10' or '-l mem=4gb', which counts before those of the script; may be given several times")
 	bringFlag(cmd, to)
+	feeFlag(cmd, to)
 	cmd.Flags().StringVarP(&to.prefix, "prefix", "C", "", "read qsub's directives with this `PREFIX` in place of #PBS, as its -C")
 }
 
@@ -37,7 +39,7 @@ func bringFlag(cmd *cobra.Command, to *spoken) {
 	cmd.Flags().StringArrayVar(&to.bring, "bring", nil, "bring back what the job makes or changes and is called like this `PATTERN`, as 'out/*.dat' or results; again for more. none: standard output and error alone. Without it all comes back, up to 1 GiB")
 }
 
-// any tells that something is said.
+// any tells that something is said which only a script may be given.
 func (s spoken) any() bool {
 	return len(s.arguments)+len(s.directives)+len(s.prefix)+len(s.bring) > 0
 }
@@ -66,13 +68,22 @@ func (s spoken) brought() ([]grid.Bring, error) {
 	return list, nil
 }
 
+// of splits the words of a command line into a file and the arguments that its script gets.
+func (s *spoken) of(args []string) (file string, err error) {
+	if len(args) > 1 && !isScriptFile(args[0]) {
+		return "", cli.BadUsage("%q stands behind %s, which is no batch script: only those take arguments", args[1], args[0])
+	}
+	s.arguments = args[1:]
+	return args[0], nil
+}
+
 // options are what a script does not say itself.
 func (s spoken) options() (script.Options, error) {
 	brought, err := s.brought()
 	if err != nil {
 		return script.Options{}, err
 	}
-	o := script.Options{Arguments: s.arguments, Directives: s.directives, Prefix: s.prefix, Now: time.Now(), Environ: os.LookupEnv, Bring: brought}
+	o := script.Options{Arguments: s.arguments, Directives: s.directives, Prefix: s.prefix, Now: time.Now(), Environ: os.LookupEnv, Bring: brought, Fee: int64(s.fee)}
 	if u, err := user.Current(); err == nil {
 		o.User = u.Username
 	}

@@ -23,7 +23,6 @@ type submission struct {
 	output      string
 	force       bool
 	rerunnable  bool
-	lenient     bool
 	require     bool
 	anyway      bool
 	reservation string
@@ -32,8 +31,20 @@ type submission struct {
 	include     []string
 	credentials string
 	json        bool
-	said        spoken // beside a batch script
-	spread      spread
+	additions
+}
+
+// additions are what flags say of a job, beside its document or script.
+type additions struct {
+	said    spoken
+	spread  spread
+	lenient bool
+}
+
+func (a *additions) flags(cmd *cobra.Command) {
+	a.spread.flags(cmd)
+	directiveFlags(cmd, &a.said)
+	lenientFlag(cmd, &a.lenient)
 }
 
 // spread is over how many sites a job may lie, as flags say it.
@@ -124,10 +135,8 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().BoolVar(&f.guaranteed, "guaranteed", false, "reserve at the site where it would end first, so that it begins as is estimated")
 	cmd.Flags().StringArrayVar(&f.include, "include", nil, "send this file too, or all that is in this folder: a `PATH` from where you stand, or a pattern such as '*.dat'; again for more")
 	cmd.Flags().StringVar(&f.credentials, "credentials", "", "of the places that the document names by URI, a `FILE` of mode 0600; by default ~/.config/gbroker/credentials")
-	f.spread.flags(cmd)
+	f.flags(cmd)
 	requireFlag(cmd, &f.require)
-	lenientFlag(cmd, &f.lenient)
-	directiveFlags(cmd, &f.said)
 	cmd.Flags().StringVar(&f.key, "key", "", "the same `KEY` is the same job; by default each submission makes its own")
 	jsonFlag(cmd, &f.json)
 	return cmd
@@ -139,7 +148,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 		return err
 	}
 	defer c.Close()
-	d, err := openEither(file, f.said, modes(f.lenient)...)
+	d, err := openDocument(file, f.additions)
 	if err != nil {
 		if errors.Is(err, grid.ErrInvalid) {
 			return mistakes(cmd, err)
@@ -148,9 +157,6 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	}
 	defer d.close()
 	warn(cmd, d)
-	if err := d.spread(f.spread); err != nil {
-		return err
-	}
 	if d.sweep != nil {
 		warnOfFee(cmd, c, d, file)
 		return handInGroup(cmd, c, []*document{d}, []string{file}, f)

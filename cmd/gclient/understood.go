@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/internal/cli"
 )
 
 // understood is what `validate --json` prints of a job besides what it asks for.
@@ -134,6 +135,9 @@ func (u *understood) lines(line func(name, value string)) {
 	}
 	for _, s := range u.Sources {
 		line("fetched", s.Path+" from "+s.URI)
+	}
+	for _, b := range u.Bring {
+		line("comes back", fmt.Sprintf("what it makes or changes and is called like %s, up to %s", b.Pattern, cli.Size(b.Bytes)))
 	}
 	line("application", strings.TrimSpace(u.Application+" "+u.Version))
 	line("description", u.Description)

@@ -41,21 +41,26 @@ type returned struct {
 }
 
 func validate() *cobra.Command {
-	var asJSON, lenient bool
+	var asJSON bool
+	var more additions
 	cmd := &cobra.Command{
-		Use:   "validate FILE",
-		Short: "Check a JSDL document, without a broker",
-		Long: `Check a JSDL document and the files beside it, without a broker. Each mistake is told as
+		Use:   "validate FILE.jsdl | FILE.sh [ARGUMENT...]",
+		Short: "Check a JSDL document or a batch script, without a broker",
+		Long: `Check a JSDL document, or a batch script, and the files beside it, without a broker. Each mistake is told as
 FILE:LINE:COL: MESSAGE, exit code 1; what is not understood is a mistake, never
 ignored, but for elements of other namespaces with --lenient. If there is none, it says
 what the job would ask for, which files go with it and which come back, and warns of what
 is certain in its meaning but not as it should be. Of a sweep it says how many jobs that are.`,
-		Example:           "  gclient validate job.jsdl",
-		Args:              cobra.ExactArgs(1),
+		Example:           "  gclient validate job.jsdl\n  gclient validate -D --time=2:00:00 job.sh input.dat",
+		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v := verdict{File: args[0], Errors: []string{}, Warnings: []string{}, Uploads: []api.File{}, Outputs: []returned{}}
-			d, err := openDocument(args[0], modes(lenient)...)
+			file, err := more.said.of(args)
+			if err != nil {
+				return err
+			}
+			v := verdict{File: file, Errors: []string{}, Warnings: []string{}, Uploads: []api.File{}, Outputs: []returned{}}
+			d, err := openDocument(file, more)
 			if err != nil {
 				if !errors.Is(err, grid.ErrInvalid) {
 					return err
@@ -77,7 +82,7 @@ is certain in its meaning but not as it should be. Of a sweep it says how many j
 		},
 	}
 	jsonFlag(cmd, &asJSON)
-	lenientFlag(cmd, &lenient)
+	more.flags(cmd)
 	return cmd
 }
 

@@ -17,9 +17,11 @@ import (
 
 func (p *program) where() *cobra.Command {
 	var asJSON bool
-	var over spread
+	var more additions
+	var include []string
+	var rerunnable bool
 	cmd := &cobra.Command{
-		Use:   "where FILE",
+		Use:   "where FILE.jsdl | FILE.sh [ARGUMENT...]",
 		Short: "Tell where a job would run, and when, without handing it in",
 		Long: `Ask every site when it would start the job that a document, or a batch script, describes, if it were handed in
 now, and show them by the end that it would have there. Nothing is handed in, nothing kept.
@@ -35,12 +37,17 @@ Of a job that may run at several sites at once it also tells the sites that woul
 at each and when all begin and end; or why one site would have it, or none. Of a sweep it tells the first job.`,
 		Example: `  gclient where job.jsdl
   gclient where job.sh
+  gclient where -D --time=2:00:00 --fee 5 job.sh input.dat
   gclient where --sites-at-most 2 job.sh
   gclient where --json job.jsdl | jq -r '.sites[0] | .site, .start'`,
-		Args:              cobra.ExactArgs(1),
+		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := openDocument(args[0])
+			file, err := more.said.of(args)
+			if err != nil {
+				return err
+			}
+			d, err := openDocument(file, more)
 			if err != nil {
 				if errors.Is(err, grid.ErrInvalid) {
 					return mistakes(cmd, err)
@@ -49,7 +56,7 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 			}
 			defer d.close()
 			warn(cmd, d)
-			if err := d.spread(over); err != nil {
+			if err := d.include(include); err != nil {
 				return err
 			}
 			c, err := p.client(cmd)
@@ -59,7 +66,7 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 			defer c.Close()
 			bar := newCount(cmd.ErrOrStderr())
 			bar.show("asking all sites")
-			found, err := c.Where(cmd.Context(), api.Submission{Document: string(d.first()), Name: args[0], Files: d.files})
+			found, err := c.Where(cmd.Context(), api.Submission{Document: string(d.first()), Name: file, Files: d.files, Include: d.included, Rerunnable: rerunnable})
 			bar.end()
 			if err != nil {
 				return err
@@ -83,7 +90,9 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 			return nil
 		},
 	}
-	over.flags(cmd)
+	more.flags(cmd)
+	cmd.Flags().BoolVar(&rerunnable, "rerunnable", false, "as with 'gclient submit'")
+	cmd.Flags().StringArrayVar(&include, "include", nil, "this `PATH` would be sent too, as with 'gclient submit'")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

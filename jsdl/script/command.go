@@ -26,7 +26,7 @@ func Command(words []string, once bool, o Options) (*Script, error) {
 	if tasks := j.job.Demand.Processes(); tasks > 1 && !once {
 		p.Parallel = "MPI"
 	}
-	j.job.Bring = o.Bring
+	j.job.Bring, j.job.Terms.Fee = o.Bring, o.Fee
 	if len(j.mistakes) > 0 {
 		return nil, sorted(j.mistakes)
 	}

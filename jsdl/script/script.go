@@ -33,6 +33,7 @@ type Options struct {
 	Environ func(name string) (value string, set bool)
 	// Bring is what comes back beside standard output and error.
 	Bring []grid.Bring
+	Fee   int64 // the most that its user pays for a core and hour; 0 is no bound
 }
 
 // Script is a batch script as a job.
@@ -183,7 +184,7 @@ func (j *reading) finish(text string) {
 		j.wrong(word{j.base, place{1, 1}}, "%v", err)
 	}
 	j.environment()
-	j.job.Bring = j.options.Bring
+	j.job.Bring, j.job.Terms.Fee = j.options.Bring, j.options.Fee
 }
 
 // program makes the script the program, under the shell that its first line or -S names.
