@@ -72,6 +72,9 @@ func (s *coallocation) learnPart(a *allocation, r *grid.Record) {
 	}
 	whole, _ := s.wholes.whole(a.rec.Of)
 	later := p.Round >= a.rec.Round
+	if later && a.rec.State == grid.Together { // that round stays the last, and ends with its own parts
+		p.Round, later = a.rec.Round-1, false
+	}
 	beside := a.rec.State < grid.Going && whole != nil && !whole.Job.Rerunnable // what may not run twice
 	if (later || beside) && a.rec.State.CanBecome(grid.GivingUp) {
 		s.abandon(a, "a part of a round is known that this journal does not have")

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"gbroker/grid"
@@ -190,6 +191,28 @@ func TestAPartOfALostRoundComesLate(t *testing.T) {
 		c.settled()
 		if went := c.rec().State == grid.Gathering; went != twice {
 			t.Errorf("may run twice %t: %v", twice, c.rec().State)
+		}
+	}
+}
+
+// All parts of a round have begun when one of a round that the journal has lost is known again, of the same number or of a later one: that part is
+// ended, and the whole ends with the parts that began together, as they do.
+func TestAPartOfALostRoundComesWhenAllHaveBegun(t *testing.T) {
+	t.Parallel()
+	for _, number := range []uint32{1, 2} {
+		c := newCoallocated(t, 0, func(j *grid.Job) { j.Rerunnable = true })
+		c.upTo(grid.Together)
+		r := &grid.Record{Job: grid.Job{ID: c.rec().PartID(7), Part: &grid.Part{Of: theWhole, Round: number, Sites: []grid.PartSite{{Name: "dd", Processes: 4}}}}, State: grid.Assigned}
+		c.f.records[r.Job.ID], c.f.learnt = r, []*grid.Record{r}
+		c.m.saved(&r.Job)
+		if did := c.settled(); c.rec().State != grid.Together || c.f.records[theWhole].State.Terminal() || !strings.Contains(did, "cancel 7") {
+			t.Fatalf("of round %d: %v, the whole is %v: %s", number, c.rec().State, c.f.records[theWhole].State, did)
+		}
+		for _, at := range []grid.PeerID{"b", "c"} {
+			c.part(at, func(r *grid.Record) { r.State, r.End, r.HasExit, r.ExitCode = grid.Completed, grid.Completed, true, 3 })
+		}
+		if c.settled(); c.f.records[theWhole].State != grid.Completed {
+			t.Errorf("of round %d: it is %v", number, c.f.records[theWhole].State)
 		}
 	}
 }
