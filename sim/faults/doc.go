@@ -107,6 +107,9 @@
 //	  end is told anew (S5)            with its journal and the file beside it    had it before may forget it then
 //	KILLED is forgotten (S2c)        its home has lost that, likewise, and so   both have forgotten it
 //	                                   has the site that had the job then
+//	KILLED is forgotten (S2c)        its home has lost that, likewise, and      its home need not wait for his
+//	                                   who had it then was forgotten or           word
+//	                                   removed at its home since
 //	KILLED is forgotten (S2c)        its site was fenced off before, which      each administrator said so of
 //	                                   starts it now, as it was told to           the other
 //	                                   forget the home

@@ -133,9 +133,10 @@ func (f *fact) toldUnheard(now grid.Tick) bool {
 const hearing = 2 * grid.Minute
 
 // killForgotten: its home has lost that its user was told KILLED, and what is beside its journal with it; and so has the
-// site that had the job then.
+// site that had the job then; or the administrator of the home has said since that it need not wait for the word of that.
 func (f *fact) killForgotten() bool {
-	return slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) })
+	return slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) }) ||
+		slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.words && l.covers(f.killedAt) && f.home.deaf(f.killer, l) })
 }
 
 // unheard: the home has lost what it wrote of the job, and its administrator has said since that it

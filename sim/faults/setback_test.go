@@ -129,6 +129,22 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			again.queued = at(890)
 			x.f.mayStart(x.w, again)
 		}, true},
+		{"the same, and its home has removed its owner since", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.a.lapses[0].heard, x.a.dropped[x.b.peer] = at(500), x.w.now
+			again := began(1300, x.a, 1)
+			again.queued = at(1290)
+			x.f.mayStart(x.w, again)
+		}, false},
+		{"the same, and it had removed its owner before, and taken it in again", func(x *scene) {
+			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.a.lapses[0].heard, x.a.dropped[x.b.peer] = at(500), at(900)
+			again := began(1300, x.a, 1)
+			again.queued = at(1290)
+			x.f.mayStart(x.w, again)
+		}, true},
 		{"told KILLED as its site was fenced off, which starts it now and was to forget the home", func(x *scene) {
 			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(200), at(200), at(300)
 			x.f.mayStart(x.w, began(900, x.b, 1))
