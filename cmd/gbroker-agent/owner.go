@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gbroker/internal/cli"
 	"gbroker/pbs/pool/agent"
 )
 
@@ -57,6 +58,13 @@ func statusCommand() *cobra.Command {
 			}
 			if err != nil {
 				return err
+			}
+			runs, err := agent.Runs(dir)
+			if err != nil {
+				return err
+			}
+			if !runs {
+				return cli.Exit(cli.No, fmt.Errorf("the agent of %s does not run, and was last heard %s ago: gbroker-agent run --dir %s", dir, time.Since(s.At).Round(time.Second), dir))
 			}
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "pool %s, connected %v, %s %s(told %s ago)\n", s.Pool, s.Connected, s.Availability, space(s.Why), time.Since(s.At).Round(time.Second))

@@ -79,7 +79,8 @@ func poolList(file *string) *cobra.Command {
 expect beside a computer that is the reference and has no owner: H is the part of the
 reference that it would have in the present hour, DAY and WEEK are means of the next
 day and week, SEEN is how long the pool watched the computer in the last four weeks.
-NOW is whether it takes jobs now, or why not; "?" where the daemon does not run.`,
+NOW is whether it takes jobs now, or why not; "?" where the daemon does not run. Who has
+joined and whose agent has never run has "never connected", and nothing else.`,
 		Example: `  gbroker pool list --config FILE`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -95,6 +96,10 @@ NOW is whether it takes jobs now, or why not; "?" where the daemon does not run.
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tNOW\tCORES\tMEMORY\tSPEED\tH\tDAY\tWEEK\tSEEN\tARCHITECTURE\tSYSTEM\tUSERS")
 			for _, l := range list {
+				if !l.Registered {
+					fmt.Fprintf(w, "%s\tnever connected\n", l.Name)
+					continue
+				}
 				users := strings.Join(l.Users, ",")
 				if users == "" {
 					users = "all"
@@ -152,6 +157,9 @@ the owner. It is learned from the last four weeks.`,
 				return err
 			}
 			at := slices.IndexFunc(list, func(l pool.Listed) bool { return l.Name == args[0] })
+			if at >= 0 && !list[at].Registered {
+				return fmt.Errorf("%w: computer %s has never connected: nothing is known of it", grid.ErrNotYet, args[0])
+			}
 			if at < 0 {
 				return fmt.Errorf("%w: no computer %q has joined", grid.ErrNotFound, args[0])
 			}
@@ -190,7 +198,7 @@ func poolRemove(file *string) *cobra.Command {
 		Use:   "remove --config FILE NAME",
 		Short: "Remove a computer for good",
 		Long: `remove makes the certificate of a computer worth nothing. What runs there counts as
-cut off. The name is not given again.`,
+cut off. The name is not given again. A name that no computer has is an error, and burns nothing.`,
 		Example: `  gbroker pool remove --config FILE desk17`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -22,20 +22,21 @@ import (
 
 // computer is one of the pool.
 type computer struct {
-	name       string
-	facts      *line.Computer // never changed: another takes its place
-	registered bool
-	session    string
-	seen       time.Time // its last word, or when the pool was opened
-	status     line.Status
-	since      time.Time // when its availability changed last
-	jobs       map[string]*entry
-	copies     map[string]*entry // of jobs of others, for as long as it has nothing else to do
-	tallies    tallies           // of what was seen of it
-	forecast   desks.Forecast    // of one of its cores
-	learned    grid.Tick         // when that was made
-	version    uint64            // of its orders
-	news       chan struct{}     // closed when the orders change
+	name         string
+	facts        *line.Computer // never changed: another takes its place
+	registered   bool
+	registration string // of the agent that said the facts
+	session      string
+	seen         time.Time // its last word, or when the pool was opened
+	status       line.Status
+	since        time.Time // when its availability changed last
+	jobs         map[string]*entry
+	copies       map[string]*entry // of jobs of others, for as long as it has nothing else to do
+	tallies      tallies           // of what was seen of it
+	forecast     desks.Forecast    // of one of its cores
+	learned      grid.Tick         // when that was made
+	version      uint64            // of its orders
+	news         chan struct{}     // closed when the orders change
 }
 
 // computerOf is the computer of a name, which need not have said anything yet; s.mu is held.
@@ -131,11 +132,17 @@ func (c *computer) alone(e *entry) bool {
 }
 
 func (s *System) computerFile(name string) string {
-	return filepath.Join(s.config.Spool, "computers", name+recordSuffix)
+	return filepath.Join(s.config.Spool, computersFolder, name+recordSuffix)
 }
 
-func (s *System) saveComputer(name string, facts *line.Computer) error {
-	data, err := json.Marshal(facts)
+// registered is what is kept of a computer.
+type registered struct {
+	line.Computer
+	Registration string `json:"registration,omitempty"`
+}
+
+func (s *System) saveComputer(name string, r registered) error {
+	data, err := json.Marshal(r)
 	if err == nil {
 		err = line.WriteFile(s.computerFile(name), data)
 	}
@@ -147,7 +154,7 @@ func (s *System) saveComputer(name string, facts *line.Computer) error {
 
 // loadComputers takes up the computers that have registered.
 func (s *System) loadComputers() error {
-	names, err := os.ReadDir(filepath.Join(s.config.Spool, "computers"))
+	names, err := os.ReadDir(filepath.Join(s.config.Spool, computersFolder))
 	if err != nil {
 		return fmt.Errorf("reading the computers of the pool: %w", err)
 	}
@@ -158,57 +165,20 @@ func (s *System) loadComputers() error {
 			continue
 		}
 		data, err := os.ReadFile(s.computerFile(name))
-		var facts line.Computer
+		var r registered
 		if err == nil {
-			err = json.Unmarshal(data, &facts)
+			err = json.Unmarshal(data, &r)
 		}
 		if err == nil {
-			err = facts.Check()
+			err = r.Check()
 		}
 		if err != nil {
 			s.log.Error("what a computer is cannot be read: it will register again", zap.String("computer", name), zap.Error(err))
 			continue
 		}
 		c := s.computerOf(name)
-		c.facts, c.registered, c.learned = &facts, true, now
-		c.forecast = s.foresee(name, &facts, now)
+		c.facts, c.registration, c.registered, c.learned = &r.Computer, r.Registration, true, now
+		c.forecast = s.foresee(name, &r.Computer, now)
 	}
 	return nil
-}
-
-// Listed is a computer with its name, and what is expected of one of its cores.
-type Listed struct {
-	Name string
-	line.Computer
-	Forecast desks.Forecast
-	Seen     grid.Tick // of the last four weeks, how long the pool watched it
-}
-
-// List gives the computers that are registered with a pool. It may be called while the pool runs.
-func List(config Config) (list []Listed, err error) {
-	config = config.WithDefaults()
-	spool, now := config.Spool, control.Now()
-	names, err := os.ReadDir(filepath.Join(spool, "computers"))
-	if err != nil {
-		return nil, fmt.Errorf("reading the computers of the pool: %w", err)
-	}
-	for _, n := range names {
-		name, is := strings.CutSuffix(n.Name(), recordSuffix)
-		if !is || isRevoked(spool, name) {
-			continue
-		}
-		l := Listed{Name: name}
-		data, err := os.ReadFile(filepath.Join(spool, "computers", n.Name()))
-		if err == nil {
-			err = json.Unmarshal(data, &l.Computer)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading computer %s of the pool: %w", name, err)
-		}
-		if l.Forecast, l.Seen, err = foresee(filepath.Join(spool, tapesFolder, name), &l.Computer, config.Presume, now); err != nil {
-			return nil, err
-		}
-		list = append(list, l)
-	}
-	return list, nil
 }

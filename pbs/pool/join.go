@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"gbroker/grid"
@@ -18,9 +21,10 @@ import (
 )
 
 const (
-	codesFolder   = "codes"
-	revokedFolder = "identity/revoked"
-	namesFolder   = "identity/names" // of all certificates that were given
+	codesFolder     = "codes"
+	computersFolder = "computers"
+	revokedFolder   = "identity/revoked"
+	namesFolder     = "identity/names" // of all certificates that were given
 )
 
 // invitation is what is kept of a join code, under the hash of its secret.
@@ -186,14 +190,22 @@ func isRevoked(spool, name string) bool {
 }
 
 // Revoke removes a computer for good: its certificate is worth nothing from now on. It may be called while
-// the pool runs.
+// the pool runs. A name that no computer of the pool has is [grid.ErrNotFound].
 func Revoke(spool, name string) error {
 	if err := grid.CheckName(name); err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
+	names, err := joined(spool)
+	switch {
+	case err != nil:
+		return err
+	case isRevoked(spool, name):
+		return fmt.Errorf("%w: computer %s was removed from the pool before", grid.ErrNotFound, name)
+	case !slices.Contains(names, name):
+		return fmt.Errorf("%w: no computer %s has joined the pool; there are: %s", grid.ErrNotFound, name, cmp.Or(strings.Join(names, ", "), "none"))
+	}
 	folder := filepath.Join(spool, revokedFolder)
-	err := os.MkdirAll(folder, 0o700)
-	if err == nil {
+	if err = os.MkdirAll(folder, 0o700); err == nil {
 		err = line.WriteFile(filepath.Join(folder, name), nil)
 	}
 	if err != nil {

@@ -22,7 +22,10 @@ func (s *System) register(name string, r line.Register) error {
 	if err := r.Computer.Check(); err != nil {
 		return err
 	}
-	if err := s.saveComputer(name, &r.Computer); err != nil {
+	if err := line.CheckRegistration(r.Registration); err != nil {
+		return err
+	}
+	if err := s.saveComputer(name, registered{r.Computer, r.Registration}); err != nil {
 		return err
 	}
 	now := control.Now()
@@ -30,7 +33,7 @@ func (s *System) register(name string, r line.Register) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.computerOf(name)
-	c.facts, c.registered, c.seen = &r.Computer, true, time.Now()
+	c.facts, c.registration, c.registered, c.seen = &r.Computer, r.Registration, true, time.Now()
 	c.forecast, c.learned = forecast, now
 	s.kick()
 	return nil
@@ -46,6 +49,10 @@ func (s *System) connect(name string, hello line.Connect) (line.Orders, error) {
 	if c == nil || !c.registered {
 		s.mu.Unlock()
 		return line.Orders{}, fmt.Errorf("%w: this computer is not registered", errUnknown)
+	}
+	if hello.Registration != "" && hello.Registration != c.registration {
+		s.mu.Unlock()
+		return line.Orders{}, fmt.Errorf("%w: this computer was registered by another agent", errUnknown)
 	}
 	c.session, c.seen = hello.Session, time.Now()
 	c.status, c.since = line.Status{Availability: line.Paused}, c.seen

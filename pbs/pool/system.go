@@ -58,7 +58,7 @@ func New(config Config) (*System, error) {
 		known: map[grid.AttemptID]*entry{}, byTag: map[string]*entry{}, computers: map[string]*computer{},
 	}
 	s.log = s.config.Logger
-	for _, dir := range []string{s.jobs, filepath.Join(config.Spool, "computers"), filepath.Join(config.Spool, codesFolder), filepath.Join(config.Spool, namesFolder), filepath.Join(config.Spool, tapesFolder)} {
+	for _, dir := range []string{s.jobs, filepath.Join(config.Spool, computersFolder), filepath.Join(config.Spool, codesFolder), filepath.Join(config.Spool, namesFolder), filepath.Join(config.Spool, tapesFolder)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("making the spool of the pool: %w", err)
 		}

@@ -63,7 +63,10 @@ func (d *demo) pool(ctx context.Context, programs cluster.Programs, detached boo
 			return nil, err
 		}
 	}
-	listed := func() bool { return strings.Count(p.list(ctx), "desk") >= len(desks) }
+	listed := func() bool {
+		list := p.list(ctx)
+		return strings.Count(list, "desk") >= len(desks) && !strings.Contains(list, "never connected")
+	}
 	if err := cluster.Until(ctx, 30*time.Second, listed); err != nil {
 		return nil, fmt.Errorf("the desktops do not register: %w", err)
 	}

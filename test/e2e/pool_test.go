@@ -100,7 +100,7 @@ func TestDeadlineAtAPool(t *testing.T) {
 	list := func(what ...string) string {
 		return printed(t, programs.Gbroker, append([]string{"pool", what[0], "--config", s.Config()}, what[1:]...)...)
 	}
-	eventually(t, 30*time.Second, "the computer has joined", func() bool { return strings.Contains(list("list"), "desk1") })
+	eventually(t, 30*time.Second, "the computer takes jobs", func() bool { return strings.Contains(list("list"), "free") })
 	if out := list("forecast", "desk1"); strings.Count(out, "0.50") != 7*24 {
 		t.Errorf("of a computer that was never seen half is presumed, in each hour of the week: %s", out)
 	}

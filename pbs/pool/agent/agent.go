@@ -41,8 +41,9 @@ type Agent struct {
 	over  atomic.Bool
 	lives sync.WaitGroup
 
-	tenants    tenants
-	registered bool // by this process; of serve alone
+	tenants      tenants
+	registration string // by which the pool knows that it has what this agent said
+	registered   bool   // by this process; of serve alone
 
 	obeying sync.Mutex
 	mu      sync.Mutex
@@ -75,7 +76,7 @@ func New(config Config) (*Agent, error) {
 	}
 	a := &Agent{
 		config: config, client: client, name: id.Name(), runner: config.Runner, log: config.Logger,
-		news: make(chan struct{}, 1), jobs: map[string]*job{},
+		registration: line.Nonce(), news: make(chan struct{}, 1), jobs: map[string]*job{},
 	}
 	a.every.Store(int64(time.Second))
 	a.owner = newWatcher(config.Owner)
@@ -96,8 +97,13 @@ func (a *Agent) kick() {
 	}
 }
 
-// Run serves the pool until ctx is done, or this computer has left it, which is an error. Then what runs is ended, and the pool is told.
+// Run serves the pool until ctx is done, or this computer has left it, which is an error; so is another agent over the same folder. Then what runs is ended, and the pool is told.
 func (a *Agent) Run(ctx context.Context) error {
+	release, err := seize(a.config.Dir)
+	if err != nil {
+		return err
+	}
+	defer release()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -108,7 +114,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		defer close(watched)
 		a.owner.run(ctx, a.ownerChanged)
 	}()
-	err := a.serve(ctx, work)
+	err = a.serve(ctx, work)
 	end()
 	a.over.Store(err == nil) // what it has here is of no more use to a computer that has left
 	stop()
@@ -169,6 +175,7 @@ func (a *Agent) adopt(ctx context.Context, what Job, folder Folder) {
 	a.jobs[j.tag] = j
 	a.mu.Unlock()
 	a.log.Info("a job is here", zap.String("job", j.tag))
+	a.kick()
 	a.lives.Go(func() {
 		defer drop()
 		j.live(ctx)

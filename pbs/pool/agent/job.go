@@ -198,6 +198,7 @@ func (j *job) follow(ctx context.Context, p Process) (Outcome, error) {
 		p.Kill()
 	}
 	j.obey(j.agent.owner.active())
+	j.agent.kick()
 	ended, over := context.WithCancel(ctx)
 	defer over()
 	var beside sync.WaitGroup

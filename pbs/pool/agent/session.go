@@ -45,10 +45,10 @@ func (a *Agent) serve(ctx, work context.Context) error {
 // converse is one session, to its end.
 func (a *Agent) converse(ctx, work context.Context) error {
 	session := line.Nonce()
-	hello := line.Connect{Version: line.Version, Session: session, Jobs: a.reports()}
+	hello := line.Connect{Version: line.Version, Session: session, Registration: a.registration, Jobs: a.reports()}
 	orders, err := a.connect(ctx, hello)
 	if errors.Is(err, errBegin) && a.registered {
-		a.registered = false // the pool has lost what it knew
+		a.registered = false // the pool has lost what it knew, or another session said something else
 		orders, err = a.connect(ctx, hello)
 	}
 	if err == nil {
@@ -78,7 +78,7 @@ func (a *Agent) converse(ctx, work context.Context) error {
 // connect begins a session. An agent registers first when it was started: its owner may have changed what the computer gives.
 func (a *Agent) connect(ctx context.Context, hello line.Connect) (orders line.Orders, err error) {
 	if !a.registered {
-		what := line.Register{Version: line.Version, Computer: a.config.Computer}
+		what := line.Register{Version: line.Version, Registration: a.registration, Computer: a.config.Computer}
 		if err := a.client.ask(ctx, talkLimit, line.RegisterPath, what, &struct{}{}); err != nil {
 			return orders, fmt.Errorf("registering: %w", err)
 		}
@@ -101,6 +101,7 @@ func (a *Agent) report(ctx, work context.Context, session string) error {
 	for {
 		status := line.Status{Session: session, Jobs: a.reports(), Speed: a.config.Computer.Speed, Disk: a.config.Disk, Seen: a.owner.report()}
 		status.Availability, status.Why, status.Idle = a.owner.status()
+		a.tell(State{Connected: true, Availability: status.Availability, Why: status.Why, Jobs: status.Jobs})
 		var o line.Orders
 		if err := a.client.ask(ctx, talkLimit, line.ReportPath, status, &o); err != nil {
 			return fmt.Errorf("reporting: %w", err)
@@ -109,7 +110,6 @@ func (a *Agent) report(ctx, work context.Context, session string) error {
 			return err
 		}
 		a.obey(work, session, o)
-		a.tell(State{Connected: true, Availability: status.Availability, Why: status.Why, Jobs: status.Jobs})
 		wait := time.NewTimer(a.interval())
 		select {
 		case <-wait.C:

@@ -17,7 +17,8 @@
 //
 //	POST /v1/join         Join        → Joined    by anybody who has a code
 //	POST /v1/register     Register    → {}        what the computer is, at each start of its agent
-//	POST /v1/connect      Connect     → Orders    a session begins, with all that the computer holds
+//	POST /v1/connect      Connect     → Orders    a session begins, with all that the computer holds; 409 where another
+//	                                              agent has registered it
 //	POST /v1/report       Status      → Orders    each interval, which the pool sets, and at each change; with what was seen since
 //	POST /v1/orders       Ask         → Orders    held until there are newer ones
 //	POST /v1/disconnect   Ask         → {}        the agent ends

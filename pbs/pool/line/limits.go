@@ -47,6 +47,14 @@ func CheckNonce(s string) error {
 	return nil
 }
 
+// CheckRegistration says why a text is no registration; "" is none.
+func CheckRegistration(s string) error {
+	if s == "" {
+		return nil
+	}
+	return CheckNonce(s)
+}
+
 // Read decodes one message of at most MaxMessage bytes. Fields that it does not know are skipped.
 func Read(r io.Reader, into any) error {
 	limited := &io.LimitedReader{R: r, N: MaxMessage + 1}

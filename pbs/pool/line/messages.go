@@ -30,8 +30,9 @@ type Joined struct {
 
 // Register tells what the computer is.
 type Register struct {
-	Version  int      `json:"version"`
-	Computer Computer `json:"computer"`
+	Version      int      `json:"version"`
+	Registration string   `json:"registration,omitempty"` // by chance, of this agent
+	Computer     Computer `json:"computer"`
 }
 
 // Computer is what a computer has to give, as its owner allows.
@@ -59,9 +60,10 @@ type Policy struct {
 
 // Connect begins a session.
 type Connect struct {
-	Version int      `json:"version"`
-	Session string   `json:"session"` // by chance
-	Jobs    []Report `json:"jobs"`    // all that the computer holds
+	Version      int      `json:"version"`
+	Session      string   `json:"session"`                // by chance
+	Registration string   `json:"registration,omitempty"` // of this agent; where the pool has another's it is to register again
+	Jobs         []Report `json:"jobs"`                   // all that the computer holds
 }
 
 // Availability of a computer, as its owner has it.

@@ -1,0 +1,87 @@
+package pool_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gbroker/grid"
+	"gbroker/pbs/pool"
+	"gbroker/pbs/pool/agent"
+	"gbroker/plan"
+)
+
+// joins makes a computer one of the pool, whose agent does not run.
+func (s *site) joins(name string) error {
+	s.Helper()
+	code, err := pool.Invite(s.conf, time.Now().Add(time.Hour))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return agent.Join(s.Context(), s.TempDir(), name, code.String())
+}
+
+// names are those of the list.
+func (s *site) names() (list []string) {
+	s.Helper()
+	all, err := pool.List(s.conf)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, l := range all {
+		list = append(list, l.Name)
+	}
+	return list
+}
+
+// Who has joined is in the list, also before its agent has run.
+func TestListOfWhoHasJoined(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, plan.Node{Name: "b", Cores: 1})
+	for _, name := range []string{"c", "a"} {
+		if err := s.joins(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := pool.List(s.conf)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for i, name := range []string{"a", "b", "c"} {
+		if l := all[i]; l.Name != name || l.Registered != (name == "b") {
+			t.Errorf("%d: %+v", i, l)
+		}
+	}
+}
+
+// Who is no computer of the pool cannot be removed: the error names those that are, and the name is still to be had.
+func TestRemoveNobody(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, plan.Node{Name: "b", Cores: 1})
+	if err := s.joins("c"); err != nil {
+		t.Fatal(err)
+	}
+	err := pool.Revoke(s.conf.Spool, "desk9")
+	if !errors.Is(err, grid.ErrNotFound) || !strings.Contains(err.Error(), "desk9") || !strings.Contains(err.Error(), "b, c") {
+		t.Errorf("it is removed: %v", err)
+	}
+	if err := s.joins("desk9"); err != nil {
+		t.Errorf("the name is burned: %v", err)
+	}
+	for _, name := range []string{"c", "b"} {
+		if err := pool.Revoke(s.conf.Spool, name); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := pool.Revoke(s.conf.Spool, "c"); !errors.Is(err, grid.ErrNotFound) || !strings.Contains(err.Error(), "was removed") {
+		t.Errorf("it is removed twice: %v", err)
+	}
+	if left := s.names(); !slices.Equal(left, []string{"desk9"}) {
+		t.Errorf("there are %v", left)
+	}
+	s.until("the pool forgets it", func() bool { _, err := os.Stat(filepath.Join(s.conf.Spool, "computers", "b.json")); return err != nil })
+}
