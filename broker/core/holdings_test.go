@@ -1,0 +1,123 @@
+package core
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// holder steps the machine that keeps what users hold elsewhere, with such reservations of the journal.
+func holder(t *testing.T, list ...grid.Reservation) (*holdings, *alone) {
+	o := &others{}
+	k := kernelOf(o)
+	m := newHoldings(k)
+	m.reservations = o
+	m.take(list)
+	return m, steppedAlone(t, k, o, m)
+}
+
+// What the last life asked for, and nobody had an answer of, is given up; what was confirmed stays.
+func TestHoldingsAfterAStart(t *testing.T) {
+	t.Parallel()
+	m, a := holder(t, grid.Reservation{ID: "r1", Site: her, State: grid.Tentative, End: 2_000_000},
+		grid.Reservation{ID: "r2", Site: her, State: grid.Confirmed, End: 2_000_000}, grid.Reservation{ID: "r3", Site: me, State: grid.Tentative})
+	a.want(Boot{}, "Release>b")
+	gone := wire.Reserved{Of: wire.KindRelease, Reservation: grid.Reservation{ID: "r1", State: grid.Released, Seq: 1}}
+	a.want(Message{him, gone}, "") // it is not there
+	a.want(Message{her, wire.Reserved{Of: wire.KindConfirm, Reservation: gone.Reservation}}, "")
+	a.want(Message{her, gone}, "Save")
+	a.want(Message{her, gone}, "")
+	if len(m.all) != 2 || m.all["r1"].State != grid.Released || m.all["r2"].State != grid.Confirmed {
+		t.Errorf("there are %v", m.all)
+	}
+}
+
+// A reservation whose site is silent is over an hour after its end, and is listed for a day more.
+func TestHoldingsEndByThemselves(t *testing.T) {
+	t.Parallel()
+	m, a := holder(t, grid.Reservation{ID: "r1", Site: her, State: grid.Confirmed, End: 2_000_000})
+	a.want(Boot{}, "")
+	a.now = 2_000_000 + grid.Hour - 10
+	a.want(Tick{}, "")
+	if m.all["r1"].State != grid.Confirmed {
+		t.Fatal("it is over before its time")
+	}
+	a.now += 10 * grid.Minute
+	a.want(Tick{}, "Save")
+	if r := m.all["r1"]; r.State != grid.Released || r.Ended != a.now {
+		t.Fatalf("it is %v since %v", r.State, r.Ended)
+	}
+	a.now += grid.Day - grid.Minute
+	a.want(Tick{}, "")
+	a.now += 10 * grid.Minute
+	a.want(Tick{}, "Save")
+	if len(m.all) != 0 {
+		t.Errorf("there are %v", m.all)
+	}
+}
+
+// What a site says to a wish for a reservation is told to the user who waits.
+func TestWhatSitesSayToAReservation(t *testing.T) {
+	t.Parallel()
+	tentative := grid.Reservation{ID: "r1", State: grid.Tentative, Seq: 1, Holder: grid.User{Home: me, Name: "alice"}}
+	over := tentative
+	over.State, over.Seq = grid.Expired, 2
+	busy, never := forNow("it is busy"), &grid.Refusal{Kind: grid.Permanent, Reason: "no such node"}
+	for name, k := range map[string]struct {
+		confirm bool // it was made, and is being confirmed
+		said    wire.Reserved
+		did     string
+		done    bool
+	}{
+		"refused":               {false, wire.Reserved{Of: wire.KindReserve, Reservation: grid.Reservation{ID: "r1"}, Refusal: never}, "Answer", true},
+		"refused for now":       {false, wire.Reserved{Of: wire.KindReserve, Reservation: grid.Reservation{ID: "r1"}, Refusal: busy}, "Answer", true},
+		"not confirmed":         {true, wire.Reserved{Of: wire.KindConfirm, Reservation: grid.Reservation{ID: "r1"}, Refusal: never}, "Answer", true},
+		"not confirmed for now": {true, wire.Reserved{Of: wire.KindConfirm, Reservation: grid.Reservation{ID: "r1"}, Refusal: busy}, "", false},
+		"expired meanwhile":     {true, wire.Reserved{Of: wire.KindConfirm, Reservation: over}, "Save, Answer", true},
+	} {
+		m, a := holder(t)
+		a.t.Log(name)
+		a.want(ReserveRequest{Token: 1, To: her, Reserve: wire.Reserve{ID: "r1"}}, "Reserve>b")
+		if k.confirm {
+			a.want(Message{her, wire.Reserved{Of: wire.KindReserve, Reservation: tentative}}, "Save, Confirm>b")
+		}
+		a.want(Message{her, k.said}, k.did)
+		if (m.asks["r1"] == nil) != k.done {
+			t.Errorf("%s: asked on: %t", name, m.asks["r1"] != nil)
+		}
+	}
+}
+
+// A reservation is given up where it is, once at a time; a word for another home is not heard.
+func TestAHoldingIsGivenUp(t *testing.T) {
+	t.Parallel()
+	_, a := holder(t, grid.Reservation{ID: "r1", Site: her, State: grid.Confirmed, End: 2_000_000})
+	a.want(ReleaseRequest{Token: 1, ID: "r1", By: "alice"}, "Release>b")
+	a.want(ReleaseRequest{Token: 2, ID: "r1", By: "alice"}, "Answer")
+	a.want(ChangeRequest{Token: 3, ID: "r1", Start: 1_500_000}, "Answer")
+	a.want(Message{her, wire.Reserved{Of: wire.KindRelease, Reservation: grid.Reservation{ID: "r1", State: grid.Released, Seq: 1}}}, "Save, Answer")
+	a.want(Message{her, wire.ReservationWord{Reservation: grid.Reservation{ID: "r1", State: grid.Expired, Seq: 9, Holder: grid.User{Home: him}}}}, "")
+}
+
+// Users are told the kind of a refusal, its numbers, and when to ask again.
+func TestWordsOfARefusal(t *testing.T) {
+	t.Parallel()
+	m, _ := holder(t)
+	for _, k := range []struct {
+		r    grid.Refusal
+		kind error
+		want string
+	}{
+		{grid.Refusal{Kind: grid.Permanent, Reason: "no"}, grid.ErrInvalid, "b says: no"},
+		{grid.Refusal{Kind: grid.Temporary, Reason: "no", Asked: "4 nodes"}, grid.ErrNotYet, "b says: no (asked 4 nodes, available -)"},
+		{grid.Refusal{Kind: grid.Temporary, Reason: "no", Available: "2 nodes"}, grid.ErrNotYet, "b says: no (asked -, available 2 nodes)"},
+		{grid.Refusal{Kind: grid.Temporary, Reason: "no", Again: grid.Minute}, grid.ErrNotYet, "b says: no, perhaps 1m0s later"},
+	} {
+		if err := m.refusedBy(her, &k.r); !errors.Is(err, k.kind) || !strings.HasSuffix(err.Error(), k.want) {
+			t.Errorf("%+v is told as %q", k.r, err)
+		}
+	}
+}
