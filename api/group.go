@@ -67,11 +67,12 @@ type GroupStatus struct {
 	ID              grid.GroupID   `json:"id"`
 	Name            string         `json:"name"`
 	User            string         `json:"user"`
-	Jobs            int            `json:"jobs"`    // how many it has
-	Sweep           bool           `json:"sweep"`   // they are made from one document, as their turn comes
-	States          map[string]int `json:"states"`  // how many of them are in which state
-	Over            int            `json:"over"`    // how many have ended
-	Entered         int            `json:"entered"` // how many have had their turn, or have it; those of a sweep wait for it
+	Jobs            int            `json:"jobs"`         // how many it has
+	Sweep           bool           `json:"sweep"`        // they are made from one document, as their turn comes
+	States          map[string]int `json:"states"`       // how many of them are in which state
+	FailedExits     int            `json:"failed_exits"` // of those that are COMPLETED, how many ended with another status than 0
+	Over            int            `json:"over"`         // how many have ended
+	Entered         int            `json:"entered"`      // how many have had their turn, or have it; those of a sweep wait for it
 	AtOnce          int            `json:"at_once,omitempty"`
 	Coming          int            `json:"coming"` // how many wait for files; none begins before all are here
 	Submitted       Time           `json:"submitted"`
@@ -104,7 +105,7 @@ type GroupPage struct {
 func newGroupStatus(g GroupRecord, name func(grid.PeerID) string) GroupStatus {
 	r := &g.Group
 	s := GroupStatus{
-		ID: r.ID, Name: r.Name, User: r.User.Name, Jobs: r.Jobs, Sweep: r.Made(), States: map[string]int{}, Coming: len(r.Coming),
+		ID: r.ID, Name: r.Name, User: r.User.Name, Jobs: r.Jobs, Sweep: r.Made(), States: map[string]int{}, FailedExits: r.Failing, Coming: len(r.Coming),
 		Over: r.Ends.Sum(), Entered: r.Entered, AtOnce: r.AtOnce,
 		Submitted: Time(r.Submitted), Ended: Time(r.Ended), CancelRequested: r.CancelRequested, Next: g.Next,
 	}

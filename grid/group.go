@@ -85,6 +85,7 @@ type Group struct {
 	// searched a place for before there is none.
 	Coming          []int
 	Ends            Counts     // how many of them have ended
+	Failing         int        // of those that are Completed, how many ended with another status than 0
 	Sites           []SiteName // by which Results say where they ended
 	Submitted       Tick
 	Ended           Tick // when the last of its jobs had ended; 0 before

@@ -14,6 +14,11 @@ type Result struct {
 	Site     SiteName // that ran it, if known
 }
 
+// Failed tells that the program has ended by itself, and not well.
+func (r Result) Failed() bool {
+	return r.State == Completed && (r.Signal != 0 || r.HasExit && r.ExitCode != 0)
+}
+
 // ResultsPage is how many jobs one Results is of.
 const ResultsPage = 256
 
@@ -64,8 +69,14 @@ func (g *Group) Set(r *Results, n int, of Result) {
 	b := r.Of[at : at+resultSize]
 	if b[0] != 0 {
 		g.Ends[b[0]]--
+		if g.Of(r, n).Failed() {
+			g.Failing = max(0, g.Failing-1) // one that was counted by an older version was not
+		}
 	}
 	g.Ends[of.State]++
+	if of.Failed() {
+		g.Failing++
+	}
 	b[0], b[1], b[2], b[3] = byte(of.State), 0, byte(of.Signal&0x7f), g.site(of.Site)
 	if of.HasExit {
 		b[1], b[2] = byte(of.ExitCode), b[2]|0x80

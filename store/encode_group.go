@@ -14,6 +14,7 @@ type groupRow struct {
 	AtOnce          int             `json:",omitempty"`
 	Coming          []int           `json:",omitempty"`
 	Ends            []int           `json:",omitempty"` // by the number of the state
+	Failing         int             `json:",omitempty"`
 	Sites           []grid.SiteName `json:",omitempty"`
 	Submitted       grid.Tick
 	Ended           grid.Tick `json:",omitempty"`
@@ -23,7 +24,7 @@ type groupRow struct {
 
 func toGroupRow(g *grid.Group) groupRow {
 	w := groupRow{
-		ID: g.ID, Name: g.Name, User: g.User, Key: g.Key, Jobs: g.Jobs, Entered: g.Entered, AtOnce: g.AtOnce, Coming: g.Coming, Sites: g.Sites,
+		ID: g.ID, Name: g.Name, User: g.User, Key: g.Key, Jobs: g.Jobs, Entered: g.Entered, AtOnce: g.AtOnce, Coming: g.Coming, Failing: g.Failing, Sites: g.Sites,
 		Submitted: g.Submitted, Ended: g.Ended, CancelRequested: g.CancelRequested, Removed: g.Removed,
 	}
 	if g.Made() {
@@ -37,7 +38,7 @@ func toGroupRow(g *grid.Group) groupRow {
 
 func (w groupRow) group() grid.Group {
 	g := grid.Group{
-		ID: w.ID, Name: w.Name, User: w.User, Key: w.Key, Jobs: w.Jobs, Entered: w.Entered, AtOnce: w.AtOnce, Coming: w.Coming, Sites: w.Sites,
+		ID: w.ID, Name: w.Name, User: w.User, Key: w.Key, Jobs: w.Jobs, Entered: w.Entered, AtOnce: w.AtOnce, Coming: w.Coming, Failing: w.Failing, Sites: w.Sites,
 		Submitted: w.Submitted, Ended: w.Ended, CancelRequested: w.CancelRequested, Removed: w.Removed,
 	}
 	copy(g.Template[:], w.Template)

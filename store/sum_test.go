@@ -77,7 +77,7 @@ func sample(t *testing.T, dir string, jobs int) all {
 func aGroup(ulid string) *grid.Group {
 	return &grid.Group{
 		ID: grid.NewGroupID("xeon16", ulid), Name: "three", User: grid.User{Name: "alice", Home: "12D3KooWhome"}, Key: "k" + ulid,
-		Jobs: 3, Coming: []int{2}, Submitted: 1795000000000, CancelRequested: true,
+		Jobs: 3, Coming: []int{2}, Failing: 1, Submitted: 1795000000000, CancelRequested: true,
 	}
 }
 

@@ -21,6 +21,7 @@ type groupStatusBody struct {
 	Cancel    bool         `msgpack:"c,omitempty"`
 	Members   []memberBody `msgpack:"m,omitempty"`
 	Next      int64        `msgpack:"x,omitempty"`
+	Failing   int64        `msgpack:"f,omitempty"`
 }
 
 type countBody struct {
@@ -33,7 +34,7 @@ func fromGroupStatus(m GroupStatus) *groupStatusBody {
 		Name: plain(m.Name, grid.MaxText), UserHome: string(m.User.Home), UserName: m.User.Name, Jobs: int64(m.Jobs),
 		Entered: int64(m.Entered), AtOnce: int64(m.AtOnce), Coming: each(m.Coming, func(n int) int64 { return int64(n) }),
 		Submitted: fromAgo(m.Submitted), Ended: fromAgo(m.Ended), Cancel: m.Cancel,
-		Members: each(m.Members, fromMember), Next: int64(m.Next),
+		Members: each(m.Members, fromMember), Next: int64(m.Next), Failing: int64(m.Failing),
 	}
 	for state, n := range m.Counts {
 		if n != 0 {
@@ -51,7 +52,7 @@ func (b *groupStatusBody) status(c *check) GroupStatus {
 		Jobs: number("jobs", b.Jobs), Entered: number("entered", b.Entered), AtOnce: number("at_once", b.AtOnce),
 		Coming:    list(c, "coming", b.Coming, grid.MaxGroup, func(n int64, _ *check) int { return number("number", n) }),
 		Submitted: b.Submitted.ago(c, "submitted"), Ended: b.Ended.ago(c, "ended"), Cancel: b.Cancel,
-		Members: list(c, "members", b.Members, MaxMembers, memberBody.member), Next: number("next", b.Next),
+		Members: list(c, "members", b.Members, MaxMembers, memberBody.member), Next: number("next", b.Next), Failing: number("failing", b.Failing),
 	}
 	for _, k := range list(c, "counts", b.Counts, len(m.Counts), func(k countBody, _ *check) countBody { return k }) {
 		if state := c.state("state", k.State); c.err == nil {

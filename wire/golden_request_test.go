@@ -59,6 +59,10 @@ func growResponse(later map[string]Message, m Response) {
 		Counts: grid.Counts{grid.Submitted: 99_000, grid.Running: 1, grid.Completed: 999}, Submitted: Ago{9, true}, Ended: Ago{1, true}, Cancel: true,
 		Members: []Member{{Number: 7, Status: member}, {Number: 8, Status: outline}}, Next: 8,
 	}}
+	later["response-group-failing"] = Response{Number: 12, Group: aGroup, Outcome: OutcomeDone, About: &GroupStatus{
+		Name: "sweep", User: m.Status.User, Jobs: 9, Entered: 9, Counts: grid.Counts{grid.Completed: 9}, Failing: 3,
+		Members: []Member{{Number: 7, Status: member}, {Number: 8, Status: outline}},
+	}}
 }
 
 // partsOf are the parts of a Request and a Response that have fields of their own.

@@ -97,6 +97,7 @@ type GroupStatus struct {
 	Entered, AtOnce int
 	Coming          []int       // those whose files are to come
 	Counts          grid.Counts // how many are in which state
+	Failing         int         // of those that are Completed, how many ended with another status than 0
 	Submitted       Ago
 	Ended           Ago
 	Cancel          bool

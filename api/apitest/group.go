@@ -72,6 +72,9 @@ func (s *Service) view(g grid.Group, page api.Members) api.GroupRecord {
 			r.Counts[j.record.State]++
 			if j.record.State.Terminal() {
 				r.Group.Ends[j.record.State]++
+				if one := (grid.Result{State: j.record.State, ExitCode: j.record.ExitCode, HasExit: j.record.HasExit, Signal: j.record.Signal}); one.Failed() {
+					r.Group.Failing++
+				}
 				over++
 			}
 		}

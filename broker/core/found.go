@@ -31,7 +31,7 @@ func (c *relay) fill(m *wire.Response, w *Wish, f *Found) {
 func (c *relay) aboutOf(f *Found) *wire.GroupStatus {
 	g := &f.Group
 	s := &wire.GroupStatus{
-		Name: g.Name, User: g.User, Jobs: g.Jobs, Entered: g.Entered, AtOnce: g.AtOnce, Coming: g.Coming, Counts: f.Counts,
+		Name: g.Name, User: g.User, Jobs: g.Jobs, Entered: g.Entered, AtOnce: g.AtOnce, Coming: g.Coming, Counts: f.Counts, Failing: g.Failing,
 		Submitted: c.ago(g.Submitted), Ended: c.ago(g.Ended), Cancel: g.CancelRequested, Next: f.Next,
 	}
 	for i := range f.Jobs {
@@ -75,7 +75,7 @@ func (c *relay) found(m wire.Response) Found {
 	}
 	if s := m.About; s != nil {
 		f.Group = grid.Group{
-			ID: m.Group, Name: s.Name, User: s.User, Jobs: s.Jobs, Entered: s.Entered, AtOnce: s.AtOnce, Coming: s.Coming,
+			ID: m.Group, Name: s.Name, User: s.User, Jobs: s.Jobs, Entered: s.Entered, AtOnce: s.AtOnce, Coming: s.Coming, Failing: s.Failing,
 			Submitted: c.instant(s.Submitted), Ended: c.instant(s.Ended), CancelRequested: s.Cancel,
 		}
 		f.Counts, f.Next = s.Counts, s.Next

@@ -221,7 +221,7 @@ func printGroup(w io.Writer, s *api.GroupStatus) error {
 	return err
 }
 
-// statesText is how many jobs of a group are in which state, as in "2 RUNNING, 3 COMPLETED".
+// statesText is how many jobs of a group are in which state, as in "2 RUNNING, 3 COMPLETED (1 with a failed exit)".
 func statesText(s *api.GroupStatus) string {
 	var names, parts []string
 	for name := range s.States {
@@ -229,7 +229,11 @@ func statesText(s *api.GroupStatus) string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		parts = append(parts, fmt.Sprintf("%d %s", s.States[name], name))
+		text := fmt.Sprintf("%d %s", s.States[name], name)
+		if name == grid.Completed.String() && s.FailedExits > 0 {
+			text += fmt.Sprintf(" (%d with a failed exit)", s.FailedExits)
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -48,7 +48,7 @@ On a terminal that is too narrow names are cut; what is piped is whole.`,
 	}
 	jsonFlag(cmd, &l.json)
 	p.selectionFlags(cmd, &l.selection)
-	cmd.Flags().BoolVar(&l.groups, "groups", false, "list the groups of jobs instead, by the states of their jobs (COMPLETED is any exit status), and the workflows")
+	cmd.Flags().BoolVar(&l.groups, "groups", false, "list the groups of jobs instead, by the states of their jobs, and the workflows")
 	cmd.Flags().BoolVar(&l.jobs, "jobs", false, "list the jobs of sweeps too, instead of a line for each sweep")
 	cmd.Flags().BoolVar(&l.parts, "parts", false, "list the parts of jobs over several sites too")
 	cmd.Flags().StringVar(&l.after, "after", "", "only jobs after the job `ID`")

@@ -42,7 +42,7 @@ func lineOf(g *api.GroupStatus) api.Status {
 	if g.Ended != 0 {
 		state = statesText(g)
 		for name, n := range g.States {
-			if n == g.Jobs {
+			if n == g.Jobs && g.FailedExits == 0 {
 				state = name
 			}
 		}
