@@ -189,8 +189,22 @@ func (p JournalID) SameLife(o JournalID) bool {
 
 // Life is one start of a journal, and the sequence that the journal had then.
 type Life struct {
-	Number uint64
+	Number uint64 // see [NextLife]
 	First  uint64
+}
+
+// NextLife is the number of a life that begins now: the second of the clock, but later than those of the lives that are known, then what
+// is random. So what branched off from a life, as a duplicate does, has a higher number; and a branch that was lost before a life began, and
+// was known then or older by the clock, a lower one. A number beyond any clock was drawn by a version whose numbers were random alone.
+func NextLife(now Tick, random uint32, known ...uint64) uint64 {
+	const ahead = uint64(10 * 366 * Day / Second)
+	second := uint64(max(now, 0) / Second)
+	for last, k := second+ahead, 0; k < len(known); k++ {
+		if at := known[k] >> 32; at <= last {
+			second = max(second, at+1)
+		}
+	}
+	return second<<32 | uint64(random|1) // 0 is none
 }
 
 // Witness is what stands beside a journal, in a file of its own, so that it stays when the

@@ -33,7 +33,7 @@
 //	           grid.Decision as JSON. The first of a job is kept, and the latest 63; one that left
 //	           the job where it waits (stays) goes when another follows
 //	peer       the highest sequence seen of each life of each peer's journals
-//	life       the starts of this journal: a random number, and the sequence it began at
+//	life       the starts of this journal: a number ([grid.NextLife]), and the sequence it began at
 //	jobs, history    views of the jobs and of event with readable times
 //
 // Each line has a checksum besides, sum: the CRC-32C of its table's name and of all its other

@@ -103,13 +103,13 @@ func (j *Journal) open(ctx context.Context, list []migration) error {
 	if j.id, err = j.identity(ctx); err != nil {
 		return err
 	}
+	if err := j.witness.open(filepath.Join(j.dir, "journal")); err != nil {
+		return err
+	}
 	if err := j.begin(ctx); err != nil {
 		return err
 	}
 	if err := j.loadHighWater(ctx); err != nil {
-		return err
-	}
-	if err := j.witness.open(filepath.Join(j.dir, "journal")); err != nil {
 		return err
 	}
 	return j.sql.prepare(ctx, j.conn)

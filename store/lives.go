@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"time"
 
 	"gbroker/grid"
 )
@@ -16,12 +17,11 @@ const maxLives = 4096
 
 // begin is a start of the journal: it draws the number of a life, and keeps it.
 func (j *Journal) begin(ctx context.Context) error {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
+	life, err := j.draw(ctx)
+	if err != nil {
 		return fmt.Errorf("draw a life: %w", err)
 	}
-	life := binary.BigEndian.Uint64(b[:]) | 1 // 0 is none
-	err := j.patiently(func() error {
+	err = j.patiently(func() error {
 		return j.transaction(ctx, func() error {
 			if _, err := j.conn.ExecContext(ctx, `INSERT INTO life (number, life, first, sum)
 			SELECT n, ?1, sequence, checksum('life', n, ?1, sequence) FROM journal, (SELECT coalesce(max(number), 0) + 1 AS n FROM life)`, hex(life)); err != nil {
@@ -38,12 +38,29 @@ func (j *Journal) begin(ctx context.Context) error {
 	return j.loadLives(ctx)
 }
 
+// draw draws a number that is later than those of the lives which the journal has, and of the one that the file beside it tells.
+func (j *Journal) draw(ctx context.Context) (uint64, error) {
+	var b [4]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, err
+	}
+	if err := j.loadLives(ctx); err != nil {
+		return 0, err
+	}
+	known := []uint64{j.witness.read.Position.Life}
+	for _, l := range j.lives {
+		known = append(known, l.Number)
+	}
+	return grid.NextLife(grid.InstantOf(time.Now()), binary.BigEndian.Uint32(b[:]), known...), nil
+}
+
 func (j *Journal) loadLives(ctx context.Context) error {
 	rows, err := j.conn.QueryContext(ctx, `SELECT life, first, sum = `+sumOfLife+` FROM life ORDER BY number`)
 	if err != nil {
 		return fmt.Errorf("read the lives: %w", err)
 	}
 	defer rows.Close()
+	j.lives = nil
 	for rows.Next() {
 		var text string
 		var l grid.Life

@@ -61,7 +61,6 @@ func TestSerialLivesAreBounded(t *testing.T) {
 		if _, err := j.conn.ExecContext(t.Context(), `UPDATE life SET sum = `+sumOfLife); err != nil {
 			t.Fatal(err)
 		}
-		j.lives = nil
 		if err := j.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ func TestWhatCameSinceIsInNoDoubt(t *testing.T) {
 	}{
 		"a branch that ended before it came":        {grid.JournalID{Incarnation: 1, Life: 77, Sequence: 40}, false},
 		"a branch that had it, of a duplicate, say": {grid.JournalID{Incarnation: 1, Life: 77, Sequence: 42}, true},
+		"a branch of an earlier life, however long": {grid.JournalID{Incarnation: 1, Life: 3, Sequence: 90}, false},
 		"a branch of a life that this journal has":  {grid.JournalID{Incarnation: 1, Life: 5, Sequence: 90}, false},
 		"a branch of another journal of this name":  {grid.JournalID{Incarnation: 9, Life: 77, Sequence: 3}, true},
 		"a duplicate that goes on in this life":     {grid.JournalID{Incarnation: 1, Life: 6, Sequence: 99}, true},

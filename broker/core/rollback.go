@@ -84,7 +84,7 @@ func (c *recovery) rolledBack(how string, at grid.JournalID) {
 }
 
 // branchedOff bounds what a branch that is lost, and was seen at that position, has in common with this journal: nothing that came
-// here in this life behind it. Where the branch came from a duplicate, that may be more than there was when this life began.
+// here in this life behind it; and nothing that came in this life, where its life has a lower number. Else it may be that of a duplicate.
 func (c *recovery) branchedOff(at grid.JournalID) uint64 {
 	k := slices.IndexFunc(c.cfg.Lives, func(l grid.Life) bool { return l.Number == at.Life })
 	switch {
@@ -92,6 +92,8 @@ func (c *recovery) branchedOff(at grid.JournalID) uint64 {
 		return maxSequence
 	case k >= 0 && k+1 < len(c.cfg.Lives):
 		return c.cfg.Lives[k+1].First
+	case k < 0 && at.Life != 0 && at.Life < c.cfg.Journal.Life && len(c.cfg.Lives) > 0:
+		return c.cfg.Lives[len(c.cfg.Lives)-1].First
 	}
 	return at.Sequence
 }

@@ -33,8 +33,13 @@ type disk struct {
 }
 
 // begin is a start of the journal: a new life. What was noted and not yet saved is gone.
-func (d *disk) begin(life uint64) {
+func (d *disk) begin(now grid.Tick, random uint32) {
 	d.pending = nil
+	known := []uint64{d.witness.last.Position.Life}
+	for _, l := range d.lives {
+		known = append(known, l.Number)
+	}
+	life := grid.NextLife(now, random, known...)
 	d.lives = append(slices.Clip(d.lives), grid.Life{Number: life, First: d.sequence})
 }
 

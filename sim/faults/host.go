@@ -84,7 +84,7 @@ func (h *host) begin() {
 	if !h.up || s.w.result.Violation != nil {
 		return
 	}
-	s.disk.begin(1 + s.w.rnd.disk.Uint64N(1<<62))
+	s.disk.begin(s.clock.wall(s.w.now), uint32(s.w.rnd.disk.Uint64N(1<<62)))
 	h.view = maps.Clone(s.disk.records)
 	s.w.truth.loaded(s)
 	h.cores++
