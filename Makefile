@@ -80,7 +80,7 @@ soak: build
 
 # A job over two clusters twenty times, over two sites of which one is killed at every step, and over three clusters of which one loses its controller or a node; and one that begins before its time.
 soak-coallocation:
-	GBROKER_ROUNDS=$(or $(ROUNDS),20) go test ./test/e2e -run '^Test(OneJobOverTwoClusters|OneJobOverTwoClustersBeginsSooner|OneProgramOfOpenMPIOverTwoClusters|KillsOfOneJobOverTwoSites|ControllerDownDuringConfirm|NodeOfReservationDies)$$' -v -count 1 -timeout 2h
+	GBROKER_ROUNDS=$(or $(ROUNDS),20) go test ./test/e2e -run '^Test(OneJobOverTwoClusters|OneJobOverTwoClustersBeginsSooner|OneProgramOfOpenMPIOverTwoClusters|PartsOfAParallelProgramMeet|KillsOfOneJobOverTwoSites|ControllerDownDuringConfirm|NodeOfReservationDies)$$' -v -count 1 -timeout 2h
 
 # Workflows and their keeper through kills, lost answers, failed tasks and full disks, with seeds from the clock.
 soak-flows:

@@ -80,9 +80,10 @@ type Progress struct {
 	Usage    Usage
 	// Arrived tells that a part of a co-allocated job waits at its barrier, or has passed it, with
 	// what it said there: see Gathered.
-	Arrived bool
-	Hosts   []string
-	Address string
+	Arrived    bool
+	Hosts      []string
+	Address    string
+	Rendezvous string
 }
 
 // Usage is what an attempt has used; zero is not known.

@@ -1,6 +1,8 @@
 package grid
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,8 +14,11 @@ type Gathered struct {
 	Site SiteName
 	// Hosts are entries NODE:PROCESSES in the order of the processes, as in host files of MPICH.
 	Hosts []string
-	// Address is HOST:PORT, of a port that was free on the first node; "" is not known.
+	// Address is HOST:PORT, of a port that was free on the first node; "" is not known. A program of MPI gives one where it
+	// can be one program over all sites, for its mpirun, and none where it stays within its site.
 	Address string
+	// Rendezvous is another such, of programs of MPI alone: their mpirun leaves it to them.
+	Rendezvous string
 }
 
 // Limits of what one part says.
@@ -36,7 +41,15 @@ func (g Gathered) Check() error {
 			return err
 		}
 	}
-	return CheckAddress(g.Address)
+	return errors.Join(CheckAddress(g.Address), CheckAddress(g.Rendezvous))
+}
+
+// Meeting is where the programs of all parts may meet, as the part of rank 0 says; "" where it has said nothing.
+func Meeting(sites []Gathered) string {
+	if len(sites) == 0 {
+		return ""
+	}
+	return cmp.Or(sites[0].Rendezvous, sites[0].Address)
 }
 
 // ParseHost reads an entry NODE:PROCESSES.

@@ -126,12 +126,13 @@ type Run struct {
 	// Missing is when a good listing of the batch system first lacked it; 0 while it is there.
 	Missing Tick
 	// Arrived is when a part of a co-allocated job came to its barrier; with whom it came, and where it
-	// may be met, are Hosts and Address as in Gathered.
-	Arrived  Tick
-	Hosts    []string
-	Address  string
-	Started  Tick
-	Finished Tick
+	// may be met, are the three below, as in Gathered.
+	Arrived    Tick
+	Hosts      []string
+	Address    string
+	Rendezvous string
+	Started    Tick
+	Finished   Tick
 	// End is the terminal state that the job will have once its output is home; 0 before its end is known.
 	End      State
 	ExitCode int // valid once End is Completed, Killed or CancelledWalltime and HasExit

@@ -43,6 +43,7 @@ type recordRow struct {
 	Arrived       grid.Tick        `json:",omitempty"`
 	Hosts         []string         `json:",omitempty"`
 	Address       string           `json:",omitempty"`
+	Rendezvous    string           `json:",omitempty"`
 
 	// What has another name in the journal than it has now.
 	Standing     grid.Role
@@ -150,7 +151,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
 		Queued: r.Queued, ExpectedStart: r.ExpectedStart, Obstacle: r.Obstacle, Usage: present(r.Usage),
-		Arrived: r.Arrived, Hosts: r.Hosts, Address: r.Address,
+		Arrived: r.Arrived, Hosts: r.Hosts, Address: r.Address, Rendezvous: r.Rendezvous,
 	})
 }
 
@@ -222,7 +223,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
 	r.Record.Owed = r.Owed
-	r.Record.Arrived, r.Record.Hosts, r.Record.Address = r.Arrived, r.Hosts, r.Address
+	r.Record.Arrived, r.Record.Hosts, r.Record.Address, r.Record.Rendezvous = r.Arrived, r.Hosts, r.Address, r.Rendezvous
 	r.Record.Relayed = r.Relayed
 	return r.Record, nil
 }

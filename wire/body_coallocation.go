@@ -162,14 +162,15 @@ type gatheredBody struct {
 	Site    string   `msgpack:"s,omitempty"`
 	Hosts   []string `msgpack:"h,omitempty"`
 	Address string   `msgpack:"a,omitempty"`
+	Meeting string   `msgpack:"r,omitempty"` // came later
 }
 
 func fromGathered(g grid.Gathered) gatheredBody {
-	return gatheredBody{string(g.Site), g.Hosts, g.Address}
+	return gatheredBody{string(g.Site), g.Hosts, g.Address, g.Rendezvous}
 }
 
 func (b gatheredBody) gathered(c *check) grid.Gathered {
-	g := grid.Gathered{Site: c.site("site", b.Site), Hosts: each(b.Hosts, func(s string) string { return s }), Address: b.Address}
+	g := grid.Gathered{Site: c.site("site", b.Site), Hosts: each(b.Hosts, func(s string) string { return s }), Address: b.Address, Rendezvous: b.Meeting}
 	c.valid("hosts", g.Check())
 	return g
 }
@@ -194,20 +195,21 @@ type arrivalBody struct {
 	At      agoBody  `msgpack:"t,omitempty"`
 	Hosts   []string `msgpack:"h,omitempty"`
 	Address string   `msgpack:"a,omitempty"`
+	Meeting string   `msgpack:"r,omitempty"` // came later
 }
 
 func fromArrival(m *Report) *arrivalBody {
 	if !m.Arrived.Known {
 		return nil
 	}
-	return &arrivalBody{fromAgo(m.Arrived), m.Hosts, m.Address}
+	return &arrivalBody{fromAgo(m.Arrived), m.Hosts, m.Address, m.Rendezvous}
 }
 
 func (b *arrivalBody) arrival(c *check, m *Report) {
 	if b == nil {
 		return
 	}
-	g := grid.Gathered{Site: "here", Hosts: each(b.Hosts, func(s string) string { return s }), Address: b.Address}
+	g := grid.Gathered{Site: "here", Hosts: each(b.Hosts, func(s string) string { return s }), Address: b.Address, Rendezvous: b.Meeting}
 	c.valid("arrived", g.Check())
-	m.Arrived, m.Hosts, m.Address = b.At.ago(c, "arrived"), g.Hosts, g.Address
+	m.Arrived, m.Hosts, m.Address, m.Rendezvous = b.At.ago(c, "arrived"), g.Hosts, g.Address, g.Rendezvous
 }

@@ -51,7 +51,12 @@ func coallocated(offer Offer, report Report) map[string]Message {
 	named.Job.Part = &part
 	g := exampleGathered()
 	report.Arrived, report.Hosts, report.Address = Ago{12, true}, g.Hosts, g.Address
+	met := g
+	met.Address, met.Rendezvous = "", "n1:40124"
+	meets := report
+	meets.Address, meets.Rendezvous = met.Address, met.Rendezvous
 	return map[string]Message{
+		"report-rendezvous": meets, "gather-rendezvous": Gather{Job: aJob + ".2", Epoch: grid.Epoch{Term: 1, Hop: 300}, Sites: []grid.Gathered{met}},
 		"offer-part": offer, "offer-part-peers": named, "report-arrived": report,
 		"slots-brief":  Slots{Of: aJob, Round: 9, Demand: exampleJob().Demand, Walltime: grid.Hour, User: exampleJob().User, To: grid.Day, Brief: true},
 		"gather-begun": Gather{Job: aJob + ".2", Epoch: grid.Epoch{Term: 1, Hop: 300}, Begun: true},

@@ -235,6 +235,8 @@ type Report struct {
 	Arrived Ago
 	Hosts   []string // as in grid.Gathered
 	Address string
+	// Rendezvous is unknown to brokers of before, and left out.
+	Rendezvous string
 }
 
 // Ago is a past instant as the span before sending; Known is false if it has not happened.

@@ -29,6 +29,9 @@ func (d draw) gathered() grid.Gathered {
 	if d.yes() {
 		g.Address = rapid.StringMatching(`[a-z0-9][a-z0-9.-]{0,20}:[1-9][0-9]{0,3}`).Draw(d.T, "address")
 	}
+	if d.yes() {
+		g.Rendezvous = rapid.StringMatching(`[a-z0-9][a-z0-9.-]{0,20}:[1-9][0-9]{0,3}`).Draw(d.T, "rendezvous")
+	}
 	return g
 }
 
@@ -71,7 +74,7 @@ func (d draw) coallocation(kind Kind) Message {
 func (d draw) arrive(m Report) Report {
 	if m.Arrived = d.ago(); m.Arrived.Known {
 		g := d.gathered()
-		m.Hosts, m.Address = g.Hosts, g.Address
+		m.Hosts, m.Address, m.Rendezvous = g.Hosts, g.Address, g.Rendezvous
 	}
 	return m
 }

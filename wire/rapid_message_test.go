@@ -47,7 +47,7 @@ func (d draw) message(kind Kind) Message {
 		return d.arrive(Report{
 			d.jobID(), d.epoch(), d.u64(), grid.State(d.n(1, int64(grid.Lost))), d.u32(), grid.LocalID(d.word()),
 			d.ago(), d.ago(), In(d.ago()), rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Failed, grid.Lost}).Draw(d.T, "end"),
-			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.certificates(0), d.usage(), d.version(), Ago{}, nil, "",
+			int(d.n(-1<<31, 1<<31-1)), d.yes(), int(d.n(0, maxSignal)), d.word(), d.yes(), d.manifest(), d.certificates(0), d.usage(), d.version(), Ago{}, nil, "", "",
 		})
 	case KindReportAck:
 		return ReportAck{

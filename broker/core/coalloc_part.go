@@ -37,7 +37,7 @@ func (s *coallocation) hear(a *allocation) {
 
 func (s *coallocation) hearPart(a *allocation, p *grid.AllocatedPart, r *grid.Record) {
 	if p.Arrived = r.Arrived > 0; p.Arrived {
-		p.Gathered = grid.Gathered{Site: p.Site, Hosts: r.Hosts, Address: r.Address}
+		p.Gathered = grid.Gathered{Site: p.Site, Hosts: r.Hosts, Address: r.Address, Rendezvous: r.Rendezvous}
 	}
 	p.Begun = p.Begun || r.Started > 0
 	if r.State.Terminal() && p.Fate == 0 {

@@ -231,7 +231,7 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 		r.End = m.End
 	}
 	r.ExitCode, r.HasExit, r.Signal, r.Reason, r.Usage = m.ExitCode, m.HasExit, m.Signal, m.Reason, m.Usage
-	r.Arrived, r.Hosts, r.Address = c.keepInstant(r.Arrived, m.Arrived), m.Hosts, m.Address
+	r.Arrived, r.Hosts, r.Address, r.Rendezvous = c.keepInstant(r.Arrived, m.Arrived), m.Hosts, m.Address, m.Rendezvous
 	if m.Cancel {
 		j.wish()
 	}

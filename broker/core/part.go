@@ -14,13 +14,13 @@ func (c *execution) arrived(j *job, p grid.Progress) {
 	if j.rec.Job.Part == nil || !p.Arrived || j.rec.Arrived > 0 {
 		return
 	}
-	j.rec.Arrived, j.rec.Hosts, j.rec.Address = c.now, p.Hosts, p.Address
+	j.rec.Arrived, j.rec.Hosts, j.rec.Address, j.rec.Rendezvous = c.now, p.Hosts, p.Address, p.Rendezvous
 	c.save(j, "arrived at the barrier")
 	if j.rec.Job.Reservation != "" {
 		c.reservations.arrived(j)
 	}
 	if c.gates.beforePassing(false) == open {
-		c.emit(Gather{ID: c.attempt(j), Sites: []grid.Gathered{{Site: c.cfg.Site.Name, Hosts: p.Hosts, Address: p.Address}}})
+		c.emit(Gather{ID: c.attempt(j), Sites: []grid.Gathered{{Site: c.cfg.Site.Name, Hosts: p.Hosts, Address: p.Address, Rendezvous: p.Rendezvous}}})
 	}
 }
 

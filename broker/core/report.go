@@ -35,7 +35,7 @@ func (c *home) reportOf(j *job) wire.Report {
 		m.Estimate = wire.In{Span: r.EstimateNow - c.now, Known: true}
 	}
 	if r.Arrived > 0 {
-		m.Arrived, m.Hosts, m.Address = c.ago(r.Arrived), r.Hosts, r.Address
+		m.Arrived, m.Hosts, m.Address, m.Rendezvous = c.ago(r.Arrived), r.Hosts, r.Address, r.Rendezvous
 	}
 	if r.State == grid.StageOut {
 		m.Outputs = r.Outputs

@@ -193,5 +193,5 @@ func (s *site) progress(id grid.AttemptID) grid.Progress {
 	case l.started > 0:
 		return grid.Progress{ID: id, Phase: grid.Started, Started: l.started, Local: "l"}
 	}
-	return grid.Progress{ID: id, Phase: grid.Waiting, Local: "l", Arrived: l.arrived, Hosts: []string{string(s.name) + "0:1"}}
+	return grid.Progress{ID: id, Phase: grid.Waiting, Local: "l", Arrived: l.arrived, Hosts: []string{string(s.name) + "0:1"}, Rendezvous: string(s.name) + "0:20001"}
 }

@@ -44,8 +44,9 @@
 //	kill    attempt at
 //	submit  attempt at
 //	grant   attempt at computer stint count work limit rerunnable    see Grant; written anew for each computer
-//	arrived attempt at pid start boot address hosts    HOST:PORT, or nothing; NODE:PROCESSES with blanks between
-//	go      attempt at, then for each site in the order of ranks: site address hosts
+//	arrived attempt at pid start boot address hosts [rendezvous]    HOST:PORT, or nothing; NODE:PROCESSES with
+//	                                       blanks between; another HOST:PORT
+//	go      attempt at, then for each site in the order of ranks: site address hosts [rendezvous]
 //	begun   attempt at
 //
 // # Order and atomicity

@@ -13,14 +13,15 @@ type Arrival struct {
 	At      grid.Tick
 	Process Process // that waits there
 	Hosts   []string
-	Address string
+	// As in grid.Gathered.
+	Address, Rendezvous string
 }
 
 // WriteArrived tells that a part has arrived; the last word stands, for its batch system may
 // start it again as long as nobody has its token.
 func WriteArrived(dir string, at grid.AttemptID, a Arrival) error {
 	fields := append([]field{{"attempt", at.String()}, {"at", number(a.At)}}, a.Process.fields()...)
-	fields = append(fields, field{"address", a.Address}, field{"hosts", strings.Join(a.Hosts, " ")})
+	fields = append(fields, met(grid.Gathered{Hosts: a.Hosts, Address: a.Address, Rendezvous: a.Rendezvous})...)
 	if err := replace(dir, path(dir, "arrived", at), encode(fields)); err != nil {
 		return fmt.Errorf("writing the arrival of %s: %w", at, err)
 	}
@@ -36,12 +37,30 @@ func ReadArrived(dir string, at grid.AttemptID) (a Arrival, there bool, err erro
 	r.attempt(at)
 	a.At = r.instant("at")
 	a.Process = r.process()
-	a.Address = r.text("address")
-	a.Hosts = strings.Fields(r.text("hosts"))
-	if err := (grid.Gathered{Site: "here", Hosts: a.Hosts, Address: a.Address}).Check(); err != nil {
+	g := r.met("here")
+	a.Hosts, a.Address, a.Rendezvous = g.Hosts, g.Address, g.Rendezvous
+	return a, true, r.done()
+}
+
+// met are the lines of what a part brings.
+func met(g grid.Gathered) []field {
+	fields := []field{{"address", g.Address}, {"hosts", strings.Join(g.Hosts, " ")}}
+	if g.Rendezvous != "" {
+		fields = append(fields, field{"rendezvous", g.Rendezvous})
+	}
+	return fields
+}
+
+// met is the inverse of met.
+func (r *reader) met(site grid.SiteName) grid.Gathered {
+	g := grid.Gathered{Site: site, Address: r.text("address"), Hosts: strings.Fields(r.text("hosts"))}
+	if len(r.lines) > 0 && strings.HasPrefix(r.lines[0], "rendezvous ") {
+		g.Rendezvous = r.text("rendezvous")
+	}
+	if err := g.Check(); err != nil {
 		r.fail("says %v", err)
 	}
-	return a, true, r.done()
+	return g
 }
 
 // beyond is how long after its grace a part waits at the barrier for somebody who
@@ -58,7 +77,7 @@ func Patience(p *grid.Part, arrived grid.Tick) grid.Tick { return min(p.Start, a
 // believed was not said.
 func AddArrival(p *grid.Progress, dir string) {
 	if a, there, err := ReadArrived(dir, p.ID); there && err == nil {
-		p.Arrived, p.Hosts, p.Address = true, a.Hosts, a.Address
+		p.Arrived, p.Hosts, p.Address, p.Rendezvous = true, a.Hosts, a.Address, a.Rendezvous
 	}
 }
 
@@ -77,7 +96,7 @@ func WriteGo(dir string, at grid.AttemptID, sites []grid.Gathered) error {
 		if err := s.Check(); err != nil {
 			return fmt.Errorf("%w: the go for %s: %w", grid.ErrInvalid, at, err)
 		}
-		fields = append(fields, field{"site", string(s.Site)}, field{"address", s.Address}, field{"hosts", strings.Join(s.Hosts, " ")})
+		fields = append(append(fields, field{"site", string(s.Site)}), met(s)...)
 	}
 	return tell(dir, "go", at, fields)
 }
@@ -91,11 +110,7 @@ func ReadGo(dir string, at grid.AttemptID) (sites []grid.Gathered, there bool, e
 	r.attempt(at)
 	r.instant("at")
 	for r.err == nil && len(r.lines) > 0 && len(sites) < grid.MaxPartSites {
-		s := grid.Gathered{Site: grid.SiteName(r.text("site")), Address: r.text("address"), Hosts: strings.Fields(r.text("hosts"))}
-		if err := s.Check(); err != nil {
-			r.fail("says %v", err)
-		}
-		sites = append(sites, s)
+		sites = append(sites, r.met(grid.SiteName(r.text("site"))))
 	}
 	return sites, true, r.done()
 }

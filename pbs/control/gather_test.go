@@ -21,6 +21,7 @@ func TestGathering(t *testing.T) {
 	}
 	for _, a := range []Arrival{
 		{At: 5, Process: Process{PID: 7, Start: 8, Boot: "b"}, Hosts: []string{"n1:2", "n2:1", "n1:1"}, Address: "n1:20001"},
+		{At: 5, Hosts: []string{"n1:2"}, Rendezvous: "n1:20002"},
 		{At: 6, Hosts: []string{"n3:1"}}, // its batch system has started it again, elsewhere
 	} {
 		if err := WriteArrived(dir, at, a); err != nil {
@@ -30,7 +31,7 @@ func TestGathering(t *testing.T) {
 			t.Errorf("it said %+v, read is %+v, %v", a, got, err)
 		}
 	}
-	sites := []grid.Gathered{{Site: "alpha", Hosts: []string{"n1:2"}, Address: "n1:20001"}, {Site: "beta", Hosts: []string{"m1:1", "m2:1"}}}
+	sites := []grid.Gathered{{Site: "alpha", Hosts: []string{"n1:2"}, Address: "n1:20001"}, {Site: "beta", Hosts: []string{"m1:1", "m2:1"}, Rendezvous: "m1:20002"}, {Site: "gamma", Hosts: []string{"k1:1"}}}
 	if _, there, err := ReadGo(dir, at); there || err != nil {
 		t.Errorf("go is there before it was said: %v", err)
 	}
@@ -70,7 +71,7 @@ func TestTheWidestGatheringFits(t *testing.T) {
 	dir := t.TempDir()
 	var sites []grid.Gathered
 	for i := range grid.MaxPartSites {
-		s := grid.Gathered{Site: grid.SiteName(strings.Repeat("s", grid.MaxName)), Address: strings.Repeat("a", grid.MaxRendezvous-6) + ":65535"}
+		s := grid.Gathered{Site: grid.SiteName(strings.Repeat("s", grid.MaxName)), Address: strings.Repeat("a", grid.MaxRendezvous-6) + ":65535", Rendezvous: strings.Repeat("b", grid.MaxRendezvous-6) + ":65535"}
 		for n := range grid.MaxPartHosts {
 			s.Hosts = append(s.Hosts, fmt.Sprintf("%0*d:%d", grid.MaxLabel, i*10000+n, grid.MaxProcesses))
 		}
@@ -90,7 +91,7 @@ func TestWhatIsNoArrivalIsDamaged(t *testing.T) {
 	for _, line := range []string{
 		"address n1\nhosts n1:1", "address n1:0\nhosts n1:1", "address n1:65536\nhosts n1:1", "address :80\nhosts n1:1", "address a b:80\nhosts n1:1",
 		"address n1:080\nhosts n1:1", "address $(x):80\nhosts n1:1", "address \nhosts n1", "address \nhosts n1:0", "address \nhosts n1:x", "address \nhosts -n:1",
-		"address \nhosts n1:01", "address \nhosts n1:1:2", "address \nhosts n1:9999999", "address \nhosts" + strings.Repeat(" n:1", grid.MaxPartHosts+1), "hosts n1:1",
+		"address \nhosts n1:01", "address \nhosts n1:1:2", "address \nhosts n1:9999999", "address \nhosts n1:1\nrendezvous n1", "address \nrendezvous n1:80\nhosts n1:1", "address \nhosts" + strings.Repeat(" n:1", grid.MaxPartHosts+1), "hosts n1:1",
 	} {
 		dir := t.TempDir()
 		content := fmt.Sprintf("gbroker-ctl 1\nattempt %s\nat 1\npid 1\nstart 2\nboot b\n%s\n.\n", at, line)
@@ -112,7 +113,7 @@ func TestWhatIsNoGoIsDamaged(t *testing.T) {
 	good := "site alpha\naddress n1:20001\nhosts n1:2"
 	for lines, damaged := range map[string]bool{
 		good: false, good + "\n" + strings.Replace(good, "alpha", "A b", 1): true, strings.Replace(good, "n1:2", "n1:0", 1): true,
-		good + "\nsite beta": true, good + "\nsite beta\naddress n2:0\nhosts n2:1": true,
+		good + "\nrendezvous n1:20002": false, good + "\nrendezvous $(x):1": true, good + "\nsite beta": true, good + "\nsite beta\naddress n2:0\nhosts n2:1": true,
 	} {
 		dir := t.TempDir()
 		content := fmt.Sprintf("gbroker-ctl 1\nattempt %s\nat 1\n%s\n.\n", at, lines)

@@ -30,7 +30,7 @@ func TestSuite(t *testing.T) {
 		const cores = 2
 		server := fakebatch.Start(t, batch.Config{
 			Face: "openpbs", Nodes: fakebatch.Nodes("openpbs", 3, cores),
-			Loopback: strings.HasSuffix(t.Name(), "/Parallel"), // all nodes are this machine: an MPI start must not look for them
+			Loopback: strings.HasSuffix(t.Name(), "Parallel"), // all nodes are this machine: an MPI start must not look for them
 		})
 		runner := command.Runner{
 			Folders: []string{server.Bin}, Limit: 20 * time.Second,

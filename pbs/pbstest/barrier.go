@@ -92,6 +92,32 @@ func testBarrier(t *testing.T, k Kind) {
 	}
 }
 
+// A part that starts a parallel program by its own site's mpirun is told of the others too, and where all may meet.
+func testBarrierParallel(t *testing.T, k Kind) {
+	s := newSite(t, k)
+	_, err := os.Stat("/usr/bin/mpirun.mpich")
+	s.need(err == nil, "there is no mpirun.mpich (Debian: mpich)")
+	j := s.job(grid.Program{Executable: "/bin/sh", Parallel: "MPICH", Arguments: []string{"-c",
+		`[ "$PMI_RANK" -ne 0 ] || { echo "$PMI_SIZE $GBROKER_SITES/$GBROKER_SITE_RANK/$GBROKER_RENDEZVOUS"; cat "$GBROKER_SITES_HOSTFILE"; }`}})
+	j.Job.Demand = cores(2)
+	j = s.submit(s.part(j, func(p *grid.Part) {
+		p.Rank, p.Sites = 1, []grid.PartSite{{Name: "there", Processes: 1}, {Name: "here", Processes: 2}}
+	}))
+	p := s.arrive(j)
+	if p.Address != "" || !strings.Contains(p.Rendezvous, ":") {
+		t.Errorf("a program of MPI that stays within its site has arrived as %+v", p)
+	}
+	sites := []grid.Gathered{{Site: "there", Hosts: []string{"m1:1"}, Rendezvous: "m1:20001"}, {Site: "here", Hosts: p.Hosts, Rendezvous: p.Rendezvous}}
+	s.did("telling a part", control.Gather(j.Control, j.ID, false, sites))
+	s.did("telling a part", control.Gather(j.Control, j.ID, true, nil))
+	if p := s.end(j); p.Cause != grid.ByItself || p.ExitCode != 0 {
+		t.Errorf("ended %+v", p)
+	}
+	if got := s.read(j, "stdout"); !strings.HasPrefix(got, "2 there here/1/m1:20001\nm1 there\n") || strings.Count(got, " here\n") != 2 {
+		t.Errorf("it was told %q", got)
+	}
+}
+
 // A part that is withdrawn at the barrier leaves it soon, and its nodes are free.
 func testWithdrawAtBarrier(t *testing.T, k Kind) {
 	s := newSite(t, k)

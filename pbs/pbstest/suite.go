@@ -71,6 +71,7 @@ func Run(t *testing.T, k Kind) {
 		{"OlderFirst", all, testOlderFirst},
 
 		{"Barrier", all, testBarrier},
+		{"BarrierParallel", all, testBarrierParallel},
 		{"WithdrawAtBarrier", all, testWithdrawAtBarrier},
 		{"Alone", all, testAlone},
 		{"ForgottenAtBarrier", all, testForgottenAtBarrier},

@@ -16,14 +16,14 @@ there() {
 	return 1
 }
 
-# free: a port that nothing on this node uses now
+# free: a port that nothing on this node uses now, in $port, and not $taken
 free() {
 	port=0 tries=0
 	while [ $tries -lt 100 ]; do
 		tries=$((tries + 1))
 		port=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')
 		port=$((port_first + port % port_count))
-		if ! grep -qi ":$(printf %04X "$port") " /proc/net/tcp /proc/net/tcp6 2>/dev/null; then
+		if [ "$port" != "$taken" ] && ! grep -qi ":$(printf %04X "$port") " /proc/net/tcp /proc/net/tcp6 2>/dev/null; then
 			return 0
 		fi
 	done
@@ -46,16 +46,17 @@ spans() {
 	esac
 }
 
-# arrive: says that this part is here, with its nodes and where programs may meet it; a program
-# of MPI that stays within its site meets nobody
+# arrive: says that this part is here, with its nodes and where programs may meet it; of a program of MPI also where
+# the mpirun of all sites may listen, unless it stays within its site
 arrive() {
-	address=
+	address= meeting= taken=
+	[ -z "$parallel" ] || ! free || meeting=$(uname -n):$port taken=$port
 	if [ -z "$parallel" ] || spans; then
 		free && address=$(uname -n):$port
 	fi
 	entries=$(slots | spread | awk '$1 != last { if (n) printf "%s:%d ", last, n; last = $1; n = 0 }
 		{ n++ } END { if (n) printf "%s:%d", last, n }')
-	write arrived "at $(now)$nl$(name $$)${nl}address $address${nl}hosts $entries" &&
+	write arrived "at $(now)$nl$(name $$)${nl}address $address${nl}hosts $entries${meeting:+${nl}rendezvous $meeting}" &&
 		mv -f "$tmp" "$ctl/arrived.$suffix" 2>/dev/null
 }
 
@@ -96,14 +97,15 @@ gather() {
 	done
 }
 
-# meet: makes the host file of all sites out of go, and finds where programs meet
+# meet: makes the host file of all sites out of go, and finds where programs meet, and the mpirun of all sites listens ($head)
 meet() {
 	why='the host file of all sites cannot be written'
 	tmp=$ctl/.tmp.sites.$here
 	awk '$1 == "site" { site = $2 }
 		$1 == "hosts" { for (i = 2; i <= NF; i++) { split($i, h, ":"); for (k = 0; k < h[2]; k++) print h[1], site } }' \
 		"$ctl/go.$suffix" >"$tmp" && mv -f "$tmp" "$all_hosts" || return 1
-	rendezvous=$(awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix")
+	head=$(awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix")
+	rendezvous=$(awk '$1 == "site" && n++ { exit } ($1 == "address" || $1 == "rendezvous") && $2 { at = $2 } END { print at }' "$ctl/go.$suffix")
 	if [ -n "$parallel" ] && awk '$1 == "address" && $2 == "" { exit 1 }' "$ctl/go.$suffix"; then
 		one_world=yes
 	fi
@@ -152,19 +154,19 @@ join() {
 
 # join_mpich NUMBER: Hydra's proxy
 join_mpich() {
-	execute env "GBROKER_DIRECTORY=$PWD" "$proxy" --control-port "$rendezvous" --rmk user --launcher manual --demux poll \
+	execute env "GBROKER_DIRECTORY=$PWD" "$proxy" --control-port "$head" --rmk user --launcher manual --demux poll \
 		--pgid 0 --retries 10 --usize -2 --proxy-id "$1"
 }
 
 # join_openmpi NUMBER: the daemon of Open MPI. It has to know the number that mpirun gave itself, which nobody chooses: a first
 # one, under number 0, is told it by mpirun and refused.
 join_openmpi() {
-	server=$(getent ahostsv4 "${rendezvous%:*}" | awk '{ print $1; exit }')
+	server=$(getent ahostsv4 "${head%:*}" | awk '{ print $1; exit }')
 	all=$(members | awk '{ names = names ",g" $1 } END { print "m" names "@0(" NR + 1 ")" }')
 	job=$((${family:-0} * 65536))
 	execute env "GBROKER_DIRECTORY=$PWD" "$proxy" -mca ess env -mca ess_base_jobid $job -mca ess_base_vpid $(($1 + 1)) \
 		-mca ess_base_num_procs "$(members | awk 'END { print NR + 1 }')" -mca orte_node_regex "$all" \
-		-mca orte_hnp_uri "$job.0;tcp://$server:${rendezvous##*:}" -mca plm rsh -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
+		-mca orte_hnp_uri "$job.0;tcp://$server:${head##*:}" -mca plm rsh -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
 		-mca pmix '^s1,s2,cray,isolated'
 }
 
@@ -191,7 +193,7 @@ early() {
 # lead_mpich: mpirun of MPICH, which starts nothing itself: its way to other nodes is true
 lead_mpich() {
 	members | awk '{ print "g" $1 ":" $4 }' >"$machines"
-	arguments execute env "MPIEXEC_PORT_RANGE=${rendezvous##*:}:${rendezvous##*:}" "$starter" -launcher ssh -launcher-exec /bin/true \
+	arguments execute env "MPIEXEC_PORT_RANGE=${head##*:}:${head##*:}" "$starter" -launcher ssh -launcher-exec /bin/true \
 		-f "$machines" -n "$(awk 'END { print NR }' "$all_hosts")" -genvnone -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
 }
 
@@ -201,7 +203,7 @@ lead_openmpi() {
 	root=
 	[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
 	arguments execute "$starter" $root -mca plm rsh -mca plm_rsh_agent /bin/true -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
-		-mca ras '^slurm,tm' -mca orte_do_not_resolve 1 -mca oob_tcp_static_ipv4_ports "${rendezvous##*:}" -nolocal --hostfile "$machines" --oversubscribe --map-by slot \
+		-mca ras '^slurm,tm' -mca orte_do_not_resolve 1 -mca oob_tcp_static_ipv4_ports "${head##*:}" -nolocal --hostfile "$machines" --oversubscribe --map-by slot \
 		--bind-to none -n "$(awk 'END { print NR }' "$all_hosts")" -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
 }
 

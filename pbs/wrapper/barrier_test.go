@@ -17,7 +17,7 @@ import (
 )
 
 // atBarrier starts the wrapper of a part, and waits until it says that it is there.
-func atBarrier(t *testing.T, shell []string, p grid.Program, change func(*grid.Part)) (n *node, cmd *exec.Cmd) {
+func atBarrier(t *testing.T, shell []string, p grid.Program, change func(*node)) (n *node, cmd *exec.Cmd) {
 	t.Helper()
 	n = newNode(t, shell, p)
 	n.Processes, n.Ports = 2, grid.DefaultPorts
@@ -27,7 +27,7 @@ func atBarrier(t *testing.T, shell []string, p grid.Program, change func(*grid.P
 		Start: control.Now(), Grace: grid.Minute, Within: grid.Minute,
 	}
 	if change != nil {
-		change(n.Part)
+		change(n)
 	}
 	cmd = n.command()
 	if err := cmd.Start(); err != nil {
@@ -108,6 +108,40 @@ func TestAPartWaitsForTheOthers(t *testing.T) {
 	})
 }
 
+// A parallel program that stays within its site is started by what starts such programs there, and told where those of all
+// parts meet: an address that is not for mpirun.
+func TestAParallelProgramMeetsTheOthers(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		folder := t.TempDir()
+		for name, version := range map[string]string{"mpirun.openmpi": "mpirun (Open MPI) 5.0", "mpirun.mpich": "HYDRA build details", "mpirun": "Intel(R) MPI Library", "own": ""} {
+			script := "#!/bin/sh\n[ \"$1\" != --version ] || { echo '" + version + "'; exit; }\necho \"" + name + " $GBROKER_SITES/$GBROKER_SITE_RANK/$GBROKER_RENDEZVOUS\"\n"
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for kind, starter := range map[string]string{"OpenMPI": "mpirun.openmpi", "MPICH": "mpirun.mpich", "IntelMPI": "mpirun", "Special": "own"} {
+			n, cmd := atBarrier(t, shell, grid.Program{Executable: "/bin/true", Parallel: kind}, func(n *node) {
+				n.Path, n.Reached = folder, kind != "MPICH"
+				n.Starters = map[string][]string{"special": {folder + "/own", "{program}"}}
+			})
+			a, _, err := control.ReadArrived(n.Control, n.ID)
+			if err != nil || a.Address != "" || !strings.Contains(a.Rendezvous, ":2") {
+				t.Errorf("%s: it says %+v, %v", kind, a, err)
+			}
+			sites := []grid.Gathered{
+				{Site: "there", Hosts: []string{"m1:3"}, Address: "m1:20007", Rendezvous: "m1:20008"}, {Site: "here", Hosts: a.Hosts, Rendezvous: a.Rendezvous},
+			}
+			if err := errors.Join(control.WriteGo(n.Control, n.ID, sites), cmd.Wait()); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := n.read("stdout"), starter+" there here/1/m1:20008\n"; got != want {
+				t.Errorf("%s: started was %q, and not %q", kind, got, want)
+			}
+		}
+	})
+}
+
 // Nothing has run of a part that is withdrawn at the barrier, told to end there, or forgotten.
 func TestAPartThatLeavesTheBarrierHasNotBegun(t *testing.T) {
 	t.Parallel()
@@ -115,7 +149,7 @@ func TestAPartThatLeavesTheBarrierHasNotBegun(t *testing.T) {
 		for _, c := range []struct {
 			name   string
 			code   int
-			change func(*grid.Part)
+			change func(*node)
 			then   func(n *node, cmd *exec.Cmd) error
 		}{
 			{"withdrawn", 75, nil, func(n *node, _ *exec.Cmd) error {
@@ -124,8 +158,8 @@ func TestAPartThatLeavesTheBarrierHasNotBegun(t *testing.T) {
 			}},
 			{"told to end", 143, nil, func(_ *node, cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGTERM) }},
 			{"its folder thrown away", 75, nil, func(n *node, _ *exec.Cmd) error { return os.RemoveAll(n.Control) }},
-			{"forgotten", 69, func(p *grid.Part) { p.Start, p.Grace = control.Now()-grid.Minute, grid.Second }, nil},
-			{"forgotten, and here before its start", 69, func(p *grid.Part) { p.Start, p.Grace = control.Now()+grid.Hour, grid.Second-grid.Minute }, nil},
+			{"forgotten", 69, func(n *node) { n.Part.Start, n.Part.Grace = control.Now()-grid.Minute, grid.Second }, nil},
+			{"forgotten, and here before its start", 69, func(n *node) { n.Part.Start, n.Part.Grace = control.Now()+grid.Hour, grid.Second-grid.Minute }, nil},
 		} {
 			n, cmd := atBarrier(t, shell, sh("echo ran > ran"), c.change)
 			if c.then != nil {
@@ -155,7 +189,7 @@ func TestAPartDoesNotRunAlone(t *testing.T) {
 	t.Parallel()
 	overShells(t, func(t *testing.T, shell []string) {
 		for _, told := range []bool{false, true} {
-			n, cmd := atBarrier(t, shell, sh("(sleep 1000 & echo $! > child; wait) & sleep 3"), func(p *grid.Part) { p.Within = grid.Second })
+			n, cmd := atBarrier(t, shell, sh("(sleep 1000 & echo $! > child; wait) & sleep 3"), func(n *node) { n.Part.Within = grid.Second })
 			if err := control.Gather(n.Control, n.ID, false, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +296,10 @@ func oneWorld(t *testing.T, program grid.Program, reached bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, grid.Gathered{Site: n.Site, Hosts: a.Hosts, Address: a.Address})
+		if one := n.Reached; a.Rendezvous == "" || one == (a.Address == "") || a.Address == a.Rendezvous {
+			t.Errorf("reached %v: it says %+v", one, a)
+		}
+		all = append(all, grid.Gathered{Site: n.Site, Hosts: a.Hosts, Address: a.Address, Rendezvous: a.Rendezvous})
 	}
 	for i := range nodes { // the second before the first, which it has to wait for
 		n := nodes[len(nodes)-1-i]

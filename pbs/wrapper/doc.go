@@ -8,7 +8,7 @@
 //  1. It traps TERM, and looks for the control file submit of its attempt. Where that is
 //     not there it ends with 75: it was submitted out of a directory that is no more.
 //     A part of a co-allocated job says there which nodes it has, and a port of this one that is free
-//     (nobody holds it: the program may), and waits until all parts have arrived. It looks ten times a
+//     (nobody holds it: the program may), of a program of MPI that can be one over all sites a second one, for mpirun, and waits until all parts have arrived. It looks ten times a
 //     second, by reading the folder, so that a network file system looks again too. It ends with 75
 //     where its token is taken meanwhile, with 143 where it is told to end, and with 69 by itself a
 //     minute after its start and its grace. Nothing has run then.
@@ -23,7 +23,8 @@
 //     stands what package dialect says.
 //     A part gets GBROKER_SITES, the names of the sites in the order of their ranks with blanks
 //     between, GBROKER_SITE_RANK, its own, from 0, GBROKER_SITES_HOSTFILE, with a line for each
-//     process of the whole, its node and its site, and GBROKER_RENDEZVOUS, HOST:PORT at the site of rank 0.
+//     process of the whole, its node and its site, and GBROKER_RENDEZVOUS, HOST:PORT at the site of rank 0;
+//     parallel programs too, whose mpirun leaves that port alone.
 //  4. It writes the control file run, and waits. A part ends its program, with cause alone, unless
 //     the control file begun is there in time. Where the job asks to be warned, it sends the
 //     signal so long before the limit, to processes on this machine. TERM is passed on to all processes of the

@@ -17,7 +17,7 @@ func (s Spec) checkPart() error {
 
 // part sets what the barrier needs to know.
 func (s Spec) part(set func(name, value string), number func(name string, n int64)) {
-	for _, unset := range []string{"alone", "rendezvous", "one_world", "via"} {
+	for _, unset := range []string{"alone", "rendezvous", "head", "one_world", "via"} {
 		set(unset, "")
 	}
 	if s.Part == nil {

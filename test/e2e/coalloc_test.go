@@ -118,6 +118,49 @@ func TestOneJobOverTwoSites(t *testing.T) {
 	}
 }
 
+// The parts of a parallel program that stays within its sites, each with an MPI of its own, meet where they are told.
+func TestPartsOfAParallelProgramMeet(t *testing.T) {
+	long(t)
+	t.Parallel()
+	for _, name := range []string{"mpirun.mpich", "perl"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s on this machine: where parallel programs of several sites meet is not tested", name)
+		}
+	}
+	dir := place(t)
+	must(t, os.WriteFile(filepath.Join(dir, "meet"), []byte(`#!/usr/bin/env perl
+use IO::Socket::INET;
+exit if $ENV{PMI_RANK};
+print "$ENV{PMI_SIZE} at $ENV{GBROKER_SITE}\n";
+my ($host, $port) = split /:/, $ENV{GBROKER_RENDEZVOUS};
+if ($ENV{GBROKER_SITE_RANK} == 0) {
+	my $listener = IO::Socket::INET->new(Listen => 1, LocalPort => $port) or die "listening on $port: $!";
+	print scalar readline $listener->accept;
+	exit;
+}
+for (1 .. 200) {
+	if (my $to = IO::Socket::INET->new(PeerHost => $host, PeerPort => $port)) { print $to "met by $ENV{GBROKER_SITE}\n"; exit }
+	select undef, undef, undef, 0.1;
+}
+die "nobody is at $host:$port";
+`), 0o755))
+	a := newSite(t, dir, "alpha", cluster.Options{Nodes: 1, Cores: 2})
+	b := newSite(t, dir, "beta", cluster.Options{Nodes: 1, Cores: 2})
+	start(t, a, b)
+	introduce(t, a, b)
+	sees(t, a, map[string]int{"alpha": 2, "beta": 2})
+	id := work{
+		program: "meet", mpi: 4, variation: "MPI", brings: []string{"meet"}, output: "met.txt", terms: `<gb:Coallocation sites="2"/>`,
+	}.submit(t, a, dir, "meet")
+	completes(t, a, id)
+	text := output(t, a, dir, id+".1", "met.txt") + output(t, a, dir, id+".2", "met.txt")
+	for _, want := range []string{"2 at alpha\n", "2 at beta\n", "met by "} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("the parts say %q: not %q", text, want)
+		}
+	}
+}
+
 // foreseen tells that where has the plan of a job over all sites, before it is handed in.
 func foreseen(t *testing.T, home site, document string) {
 	t.Helper()

@@ -25,9 +25,13 @@ const ExitAlone = 69
 // all have arrived. Where it gives an error, with a status, nothing has run, and nothing is to.
 func (s *Spec) gather(self control.Process, signals <-chan os.Signal, status *os.File) (code int, err error) {
 	now := control.Now()
-	if err := control.WriteArrived(s.Control, s.ID, control.Arrival{
-		At: now, Process: self, Hosts: s.hosts(), Address: s.address(),
-	}); err != nil {
+	arrival := control.Arrival{At: now, Process: self, Hosts: s.hosts()}
+	if s.Program.Parallel == "" {
+		arrival.Address = s.address()
+	} else { // its MPI stays within this site
+		arrival.Rendezvous = s.address()
+	}
+	if err := control.WriteArrived(s.Control, s.ID, arrival); err != nil {
 		return ExitControl, err
 	}
 	tellDaemon(status, Arrived)
@@ -119,9 +123,7 @@ func (s *Spec) meet(sites []grid.Gathered) error {
 			b.WriteString(strings.Repeat(node+" "+string(at.Site)+"\n", n))
 		}
 	}
-	if len(sites) > 0 {
-		s.rendezvous = sites[0].Address
-	}
+	s.rendezvous = grid.Meeting(sites)
 	if err := os.WriteFile(s.sitesFile(), []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("the host file of all sites cannot be written: %w", err)
 	}
