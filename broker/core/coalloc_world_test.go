@@ -33,3 +33,12 @@ func TestPartThatItsHomeDoesNotTake(t *testing.T) {
 	core.kernel.cfg.Slack = 0
 	w.until("it ends", home.is(id, grid.Completed))
 }
+
+// meets checks that a part hears where programs may meet each of those that have arrived: without a rule one goes before all are there.
+func (s *site) meets(sites []grid.Gathered) {
+	for _, g := range sites {
+		if want := string(g.Site) + "0:20001"; len(g.Hosts) > 0 && g.Rendezvous != want {
+			s.w.t.Errorf("%s hears of %+v, and not that it may be met at %s", s.name, g, want)
+		}
+	}
+}

@@ -99,11 +99,7 @@ func (p *partSite) do(e Effect) {
 		}
 		s.later(50, ev)
 	case Gather:
-		for _, g := range e.Sites {
-			if want := string(g.Site) + "0:20001"; len(g.Hosts) > 0 && g.Rendezvous != want { // without a rule one goes before all are there
-				s.w.t.Errorf("%s hears of %+v, and not that it may be met at %s", s.name, g, want)
-			}
-		}
+		s.meets(e.Sites)
 		s.w.after(10, func() {
 			if p.told[e.ID] = p.told[e.ID] || !e.Begun; e.Begun {
 				p.begun[e.ID] = true
