@@ -78,6 +78,11 @@ type Progress struct {
 	Cause    Cause
 	Detail   string // for people
 	Usage    Usage
+	// Still is why a program that was started stands still now, for people; "" where it does not, or nobody knows.
+	Still string
+	// Place is the computer that has it, where its batch system may start it again on another, and Starts how often that has started it.
+	Place  string
+	Starts int
 	// Arrived tells that a part of a co-allocated job waits at its barrier, or has passed it, with
 	// what it said there: see Gathered.
 	Arrived    bool

@@ -27,7 +27,7 @@
 //	               the local queue), where.go (dry runs)
 //	estimator      when a job would start here: answer.go, forecast.go (from a plan), expected.go,
 //	               traits.go, accuracy.go (what is learned)
-//	execution      attempts in the local batch system: local.go, collect.go, refused.go, vanish.go,
+//	execution      attempts in the local batch system: local.go, stands.go, collect.go, refused.go, vanish.go,
 //	               damaged.go, inputs.go, stray.go, end.go (an administrator's word)
 //	groups         jobs that were handed in as one: group.go (the machine), grouprequest.go (its users)
 //	terms          what keeps a job back at its home, and deadlines: terms.go, depend.go (on other jobs),

@@ -235,6 +235,7 @@ func (c *execution) progressed(e Progressed) {
 		c.unseenAttempt(j, p.Phase)
 	case grid.Started:
 		c.running(j, p)
+		c.stands(j, p)
 	case grid.Ended:
 		c.running(j, p)
 		c.finished(j, p)

@@ -34,6 +34,7 @@ type job struct {
 	due       [concerns]grid.Tick // when each concern's timer fires; 0 is off
 	tries     [concerns]int       // repeats since the concern began
 	fails     int                 // in a row, of what is being tried
+	place     place               // where its program was last seen to run
 	digest    grid.Hash           // of the job as it travels; see sum
 	recovered bool                // it was in the journal when this life began
 	stub      bool                // what is known of an archived job without its record; see archive.go

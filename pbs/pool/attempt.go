@@ -276,6 +276,7 @@ func (s *System) Progress(_ context.Context, at grid.AttemptID, dir string) (gri
 	}
 	ended, err := control.ReadStarted(&p, dir, token)
 	if ended || err != nil || e != nil {
+		s.whereabouts(e, &p)
 		return p, err
 	}
 	return s.progressOfStray(p, dir, token)

@@ -94,9 +94,12 @@ func (s *System) hear(name string, r line.Status) (line.Orders, error) {
 	if err := r.Check(); err != nil {
 		return line.Orders{}, err
 	}
-	lost, err := s.note(name, r)
+	lost, moved, err := s.note(name, r)
 	if err != nil {
 		return line.Orders{}, err
+	}
+	for _, e := range moved {
+		s.config.Changed(e.id)
 	}
 	for _, e := range lost {
 		s.cutOff(e, fmt.Sprintf("its computer %s has lost it", name))
@@ -110,14 +113,15 @@ func (s *System) hear(name string, r line.Status) (line.Orders, error) {
 	return s.orders(c), nil
 }
 
-// note keeps what a report says, and gives the jobs that its computer was told to start and does not hold. A report that was written
+// note keeps what a report says, and gives the jobs that its computer was told to start and does not hold, and those that stand still
+// or go on since. A report that was written
 // before the computer had a job may come after the start token: the second without it was not.
-func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
+func (s *System) note(name string, r line.Status) (lost, moved []*entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.session(name, r.Session)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.status.Availability != r.Availability {
 		c.since = c.seen
@@ -127,6 +131,9 @@ func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
 		i := slices.IndexFunc(r.Jobs, func(j line.Report) bool { return j.Tag == e.tag && (e.stint == "" || e.stint == j.Stint) })
 		switch {
 		case i >= 0:
+			if e.of == nil && (e.report.State == line.Suspended) != (r.Jobs[i].State == line.Suspended) {
+				moved = append(moved, e)
+			}
 			e.report, e.absent = r.Jobs[i], 0
 		case e.stint != "":
 			if e.absent++; e.absent > 1 {
@@ -140,7 +147,7 @@ func (s *System) note(name string, r line.Status) (lost []*entry, err error) {
 	if len(s.queue) > 0 {
 		s.kick()
 	}
-	return lost, nil
+	return lost, moved, nil
 }
 
 // orders are all that a computer is to do; s.mu is held.
