@@ -50,7 +50,7 @@ the flags leave out is measured, or as little as the owner would give unasked.`,
 	f.IntVar(&s.cores, "cores", 0, "cores for jobs; 0: all but one")
 	cli.SizeVar(cmd, &s.memory, "memory", "memory for jobs, as 2GiB; 0: half")
 	cli.SizeVar(cmd, &s.disk, "disk", "disk that one job may take, as 20GB; 0: a tenth of what is free")
-	f.Float64Var(&s.speed, "speed", 0, "speed of a core relative to the reference; 0: measured")
+	f.Float64Var(&s.speed, "speed", 0, "speed of a core relative to the reference; 0: measured, and again every six hours while nobody needs the computer")
 	f.StringSliceVar(&s.users, "user", nil, "USER@SITE whose jobs may run; none: everybody's")
 	f.StringSliceVar(&s.properties, "property", nil, "a property that jobs may ask for")
 	f.BoolVar(&s.network, "network", false, "jobs that ask for it may use the network")
@@ -96,8 +96,13 @@ func (s *settings) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	var measure func() float64
+	if s.speed == 0 {
+		measure = func() float64 { return agent.Measure(agent.ProcessorTime) }
+	}
 	a, err := agent.New(agent.Config{
 		Dir: dir, Computer: s.computer(dir), Disk: s.disk, Runner: runner, Owner: s.owner(dir), Logger: log,
+		Measure: measure,
 	})
 	if err != nil {
 		return err

@@ -25,7 +25,12 @@ func (s *System) register(name string, r line.Register) error {
 	if err := line.CheckRegistration(r.Registration); err != nil {
 		return err
 	}
-	if err := s.saveComputer(name, registered{r.Computer, r.Registration}); err != nil {
+	return s.know(name, registered{r.Computer, r.Registration})
+}
+
+// know keeps what a computer is, and foresees by that.
+func (s *System) know(name string, r registered) error {
+	if err := s.saveComputer(name, r); err != nil {
 		return err
 	}
 	now := control.Now()
@@ -37,6 +42,20 @@ func (s *System) register(name string, r line.Register) error {
 	c.forecast, c.learned = forecast, now
 	s.kick()
 	return nil
+}
+
+// gauged keeps the speed that a report tells, where that was measured since.
+func (s *System) gauged(name string, r line.Status) error {
+	s.mu.Lock()
+	c, err := s.session(name, r.Session)
+	if err != nil || r.Speed <= 0 || r.Speed == c.facts.Speed {
+		s.mu.Unlock()
+		return err
+	}
+	what := registered{*c.facts, c.registration}
+	s.mu.Unlock()
+	what.Speed = r.Speed
+	return s.know(name, what)
 }
 
 // connect begins a session: what the computer does not hold of what it was given is lost.
@@ -92,6 +111,9 @@ func (s *System) session(name, session string) (*computer, error) {
 // hear takes a report.
 func (s *System) hear(name string, r line.Status) (line.Orders, error) {
 	if err := r.Check(); err != nil {
+		return line.Orders{}, err
+	}
+	if err := s.gauged(name, r); err != nil {
 		return line.Orders{}, err
 	}
 	lost, moved, err := s.note(name, r)

@@ -24,7 +24,10 @@ type Config struct {
 	Patience time.Duration // the longest pause between two trials to reach the pool; 0 is 30 s
 	Runner   Runner
 	Owner    Owner // nil: nobody sits here
-	Logger   *zap.Logger
+	// Measure measures the speed of a core, which is done again each Gauge (0 is 6 h) while nobody needs the computer; nil: never.
+	Measure func() float64
+	Gauge   time.Duration
+	Logger  *zap.Logger
 }
 
 // Agent is one computer of a pool.
@@ -63,6 +66,9 @@ func New(config Config) (*Agent, error) {
 	}
 	if config.Look == 0 {
 		config.Look = time.Second
+	}
+	if config.Gauge == 0 {
+		config.Gauge = gaugeEvery
 	}
 	if config.Patience == 0 {
 		config.Patience = 30 * time.Second
@@ -114,12 +120,15 @@ func (a *Agent) Run(ctx context.Context) error {
 		defer close(watched)
 		a.owner.run(ctx, a.ownerChanged)
 	}()
+	gauged := make(chan struct{})
+	go func() { defer close(gauged); a.gauge(ctx) }()
 	err = a.serve(ctx, work)
 	end()
 	a.over.Store(err == nil) // what it has here is of no more use to a computer that has left
 	stop()
 	a.lives.Wait()
 	<-watched
+	<-gauged
 	a.leave(context.WithoutCancel(ctx))
 	return err
 }

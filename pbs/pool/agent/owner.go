@@ -103,6 +103,13 @@ func (w *watcher) report() line.Seen {
 	return s
 }
 
+// look is the last sight.
+func (w *watcher) look() Sight {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sight
+}
+
 // active tells that nothing may run.
 func (w *watcher) active() bool {
 	w.mu.Lock()

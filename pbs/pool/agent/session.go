@@ -79,6 +79,7 @@ func (a *Agent) converse(ctx, work context.Context) error {
 func (a *Agent) connect(ctx context.Context, hello line.Connect) (orders line.Orders, err error) {
 	if !a.registered {
 		what := line.Register{Version: line.Version, Registration: a.registration, Computer: a.config.Computer}
+		what.Computer.Speed = a.speed()
 		if err := a.client.ask(ctx, talkLimit, line.RegisterPath, what, &struct{}{}); err != nil {
 			return orders, fmt.Errorf("registering: %w", err)
 		}
@@ -99,7 +100,7 @@ func (a *Agent) reports() []line.Report {
 // report reports at the interval that the pool sets, and whenever there is news.
 func (a *Agent) report(ctx, work context.Context, session string) error {
 	for {
-		status := line.Status{Session: session, Jobs: a.reports(), Speed: a.config.Computer.Speed, Disk: a.config.Disk, Seen: a.owner.report()}
+		status := line.Status{Session: session, Jobs: a.reports(), Speed: a.speed(), Disk: a.config.Disk, Seen: a.owner.report()}
 		status.Availability, status.Why, status.Idle = a.owner.status()
 		a.tell(State{Connected: true, Availability: status.Availability, Why: status.Why, Jobs: status.Jobs})
 		var o line.Orders
