@@ -46,8 +46,11 @@ type Candidate struct {
 	TotalS    *float64      `json:"total_s"`
 	// UnpreferredS is what the total has more because the user prefers other sites.
 	UnpreferredS float64 `json:"unpreferred_s,omitempty"`
-	// Told: it was not asked; the waits are by what it had told of starts.
+	// Told: it was not asked; the waits are the most by what it had told of starts. Where no most is known it is refused for that.
 	Told bool `json:"told,omitempty"`
+	// WaitLeastS and TotalLeastS are the least by what it had told; null where it was asked, or nothing is known.
+	WaitLeastS  *float64 `json:"wait_least_s,omitempty"`
+	TotalLeastS *float64 `json:"total_least_s,omitempty"`
 	// CrowdedS is what the total has more because the site is nearly full.
 	CrowdedS float64  `json:"crowded_s,omitempty"`
 	Price    float64  `json:"price,omitempty"` // of a core for an hour; left out where the site has none
@@ -134,6 +137,9 @@ func newCandidate(c grid.Candidate) Candidate {
 	}
 	if c.Bandwidth > 0 {
 		v.Bandwidth = finite(c.Bandwidth)
+	}
+	if c.Told && c.Least < grid.Unforeseen {
+		v.WaitLeastS, v.TotalLeastS = finite(c.Least.Seconds()), finite((c.Delivery + c.Least + c.Run + c.Unpreferred + c.Crowded).Seconds())
 	}
 	if c.Refusal != nil {
 		v.Refusal = newRefusal(c.Refusal)

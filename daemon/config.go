@@ -204,7 +204,7 @@ func Default(dir string) Config {
 		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Groups: 1000, GroupJobs: grid.MaxGroup, SweepJobs: grid.MaxSweep, SweepWindow: core.DefaultWindow, Offered: grid.MaxSandbox},
 		DefaultWalltime:  time.Hour,
 		EstimateDeadline: 2 * time.Second,
-		Reevaluation:     ReevaluationConfig{Interval: time.Minute, Settle: 5 * time.Second, Margin: 30 * time.Second, Cooldown: 5 * time.Second, Soon: 15 * time.Second},
+		Reevaluation:     ReevaluationConfig{Interval: time.Minute, Settle: 5 * time.Second, Margin: 30 * time.Second, Cooldown: 5 * time.Second, Soon: 15 * time.Second, Tell: 2 * time.Second},
 		Netmon:           NetmonConfig{TimeShare: 0.02, BytesPerHour: 16 << 20},
 		Files:            FilesConfig{Patience: 2 * time.Minute, Cache: 10 << 30},
 		Mail:             MailConfig{Security: mail.StartTLS, PerHour: 60},

@@ -223,7 +223,7 @@ neighbours: neighbours.yaml
 # and at most; the least gain, beside 0.5 %% of the time to its end; how long it then stays;
 # when it starts too soon to move. 0s for these three is an eighth of settle: for jobs of seconds.
 # tell: how often neighbours hear at most when jobs would start here, such as 2s; 0s: never, and each search asks all.
-# reevaluation: {interval: 1m, settle: 5s, margin: 30s, cooldown: 5s, soon: 15s, tell: 0s}
+# reevaluation: {interval: 1m, settle: 5s, margin: 30s, cooldown: 5s, soon: 15s, tell: 2s}
 
 # What measuring the network may cost: a share of the time, and bytes to each neighbour.
 # netmon: {time_share: 0.02, bytes_per_hour: 16MiB}

@@ -227,7 +227,8 @@ type Candidate struct {
 	Crowded     Tick    `json:",omitempty"` // what it counts more, as the site is nearly full
 	Price       float64 `json:",omitempty"` // of a core for an hour; decides only where it is more than the job's fee
 	Doubt       string  `json:",omitempty"` // why the site is not sure of its waits, for people
-	Told        bool    `json:",omitempty"` // it was not asked: the wait is by what it told before
+	Told        bool    `json:",omitempty"` // it was not asked: the wait is the most by what it told before
+	Least       Tick    `json:",omitempty"` // if Told, the wait is no less; of one that is refused for that, nothing else is known
 	Chosen      bool
 	Refusal     *Refusal
 }

@@ -133,6 +133,7 @@ type candidateBody struct {
 	Refusal     *refusalBody `msgpack:"n,omitempty"`
 	Doubt       string       `msgpack:"o,omitempty"`
 	Told        bool         `msgpack:"l,omitempty"`
+	Least       int64        `msgpack:"L,omitempty"`
 }
 
 func fromCandidate(k grid.Candidate) candidateBody {
@@ -140,7 +141,7 @@ func fromCandidate(k grid.Candidate) candidateBody {
 		Site: plain(string(k.Site), MaxPeer), Peer: string(k.Peer), Size: k.Size, Bandwidth: min(k.Bandwidth, math.MaxFloat64), Measured: k.Measured,
 		Delivery: int64(k.Delivery), Wait: int64(k.Wait), Safe: int64(k.Safe), Run: int64(k.Run), Total: int64(k.Total),
 		Unpreferred: int64(k.Unpreferred), Crowded: int64(k.Crowded), Price: k.Price, Chosen: k.Chosen,
-		Doubt: plain(k.Doubt, MaxRefusal), Told: k.Told,
+		Doubt: plain(k.Doubt, MaxRefusal), Told: k.Told, Least: int64(k.Least),
 	}
 	if k.Refusal != nil {
 		b.Refusal = fromRefusal(k.Refusal)
@@ -154,7 +155,7 @@ func (b candidateBody) candidate(c *check) grid.Candidate {
 		Size: c.between("size", b.Size, 0, math.MaxInt64), Bandwidth: b.Bandwidth, Measured: b.Measured,
 		Delivery: c.span("delivery", b.Delivery), Wait: c.span("wait", b.Wait), Safe: c.span("safe wait", b.Safe), Run: c.span("run", b.Run),
 		Total: c.span("total", b.Total), Unpreferred: c.span("unpreferred", b.Unpreferred), Crowded: c.span("crowded", b.Crowded), Price: c.price("price", b.Price), Chosen: b.Chosen,
-		Doubt: c.word("doubt", b.Doubt, MaxRefusal), Told: b.Told,
+		Doubt: c.word("doubt", b.Doubt, MaxRefusal), Told: b.Told, Least: c.span("least wait", b.Least),
 	}
 	if !(b.Bandwidth >= 0 && b.Bandwidth <= math.MaxFloat64) { // NaN fails both
 		c.fail("bandwidth", "%v is no bandwidth", b.Bandwidth)

@@ -49,6 +49,8 @@ func growResponse(later map[string]Message, m Response) {
 	told := m
 	told.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Told: true, Chosen: true}, {Site: "xeon16"}}}}
 	later["response-told"] = told
+	told.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Told: true, Wait: 5_000, Least: 4_000}, {Site: "xeon16"}}}}
+	later["response-told-least"] = told
 	later["response-echo"] = Response{Number: 12, Job: aJob, Outcome: OutcomeWorking, Echo: 1_800_000_000_000}
 	later["response-refused"] = Response{Number: 12, Job: aJob, Outcome: OutcomeInvalid, Why: "it has ended"}
 	member := *m.Status

@@ -32,16 +32,19 @@ func (c *search) candidates(j *job, r *round, i int) []grid.Candidate {
 func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidate {
 	row := grid.Candidate{Site: c.siteName(p), Peer: p, Size: j.weight()}
 	site := c.cfg.Site
-	row.Told = r.replies[p] != nil && r.replies[p].told
 	if m := c.members[p]; p != c.cfg.Self && m != nil {
 		row.Bandwidth, row.Measured, row.Delivery = c.delivery(m, sizeOf(&j.rec.Job))
 		site = m.site
 	}
 	row.Delivery += c.fetching(j)
-	if row.Refusal = c.refusal(j, r.replies[p], i, p); row.Refusal != nil {
+	a := r.replies[p]
+	row.Refusal = c.refusal(j, a, i, p)
+	if row.Told = a != nil && a.told && (row.Refusal == nil || row.Refusal.Reason == notAsked); row.Told && a.least != nil {
+		row.Least, row.Run = a.least[i], runTime(j.rec.Job.Walltime, site.Speed)
+	}
+	if row.Refusal != nil {
 		return row
 	}
-	a := r.replies[p]
 	e := &a.answers[i]
 	row.Wait, row.Safe, row.Price, row.Doubt = e.Wait, e.Safe, e.Price, e.Doubt
 	least := runTime(j.rec.Job.Walltime, site.Speed)

@@ -61,6 +61,7 @@ type reply struct {
 	missing *grid.Refusal   // of all jobs; nil while waiting or answered
 	take    int             // how many offers it takes at once
 	told    bool            // by what the site told; it was not asked
+	least   []grid.Tick     // if told, what the waits are at least; grid.Unforeseen: nobody knows
 }
 
 // undecide has a place searched for the job, unless its home keeps it back.

@@ -15,7 +15,7 @@ import (
 //	                                                 └──► nobody could: decide at once
 
 // notAsked is the refusal of a site that was not asked.
-const notAsked = "not asked: by what it told it is no better place"
+const notAsked = "not asked: by what is known it is no better place"
 
 // toldShare is which part of the time to its end a job may be later for not asking.
 const toldShare = 0.01
@@ -75,11 +75,19 @@ func (c *search) foretell(r *round) (least, most map[grid.PeerID]*reply) {
 		low, high := &reply{site: m.site, take: maxTake, told: true}, &reply{site: m.site, take: maxTake, told: true}
 		for _, id := range r.jobs {
 			a, b := c.waits(c.jobs[id], m)
-			low.answers, high.answers = append(low.answers, a), append(high.answers, b)
+			low.answers, high.answers, high.least = append(low.answers, a), append(high.answers, b), append(high.least, leastWait(a))
 		}
 		least[p], most[p] = low, high
 	}
 	return least, most
+}
+
+// leastWait is the wait of an answer; grid.Unforeseen where it has none.
+func leastWait(e grid.Estimate) grid.Tick {
+	if e.Refusal != nil {
+		return grid.Unforeseen
+	}
+	return e.Wait
 }
 
 // waits are the least and the most that a member would answer to a question about a job.
@@ -152,7 +160,7 @@ func (c *search) rowsBy(j *job, r *round, i int, by map[grid.PeerID]*reply) []gr
 
 // askWhoCouldGain asks the members to which a job of a pass might move for a gain.
 func (c *search) askWhoCouldGain(r *round) {
-	least, _ := c.foretell(r)
+	least, most := c.foretell(r)
 	need := map[grid.PeerID]bool{}
 	for p, a := range least {
 		r.replies[p] = a
@@ -170,8 +178,12 @@ func (c *search) askWhoCouldGain(r *round) {
 		}
 	}
 	for p := range least {
-		if r.replies[p] = (&reply{missing: forNow(notAsked)}); need[p] {
+		if r.replies[p] = most[p]; need[p] {
 			delete(r.replies, p)
+			continue
+		}
+		for i := range most[p].answers { // who is to gain a job by moving to it has been asked
+			most[p].answers[i] = grid.Estimate{Refusal: forNow(notAsked)}
 		}
 	}
 	c.askTargets(r)

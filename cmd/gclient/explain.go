@@ -25,6 +25,7 @@ and its walltime at that site's speed. The site with the least total is chosen.
 WAIT is by the run times that such jobs really had; SAFE is what the wait would be if every
 job there ran to its limit, which it will not exceed unless other jobs are put before it
 (nothing where the scheduler starts whatever fits, so that later jobs may overtake it).
+A site that could not be better by what it told of starts is not asked; its wait is what it told then.
 A bandwidth with a "?" was not measured yet: the configured default was believed.
 
 A job that waits in the local queue is searched a place for again and again; the latest
@@ -98,7 +99,8 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 			mark = "*"
 		}
 		if c.Refusal != nil {
-			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes), refusal(c.Refusal))
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t%s\t-\t-\t%s\t%s\n", mark, printable(string(c.Site)), cli.Size(c.SizeBytes),
+				atLeast(c.WaitLeastS), atLeast(c.TotalLeastS), refusal(c.Refusal))
 			continue
 		}
 		bandwidth := "here"
@@ -113,7 +115,7 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 			why = strings.TrimPrefix(why+fmt.Sprintf(", of which %s as it is nearly full", seconds(&c.CrowdedS)), ", ")
 		}
 		if c.Told {
-			why = strings.TrimPrefix(why+", by what it told, and not asked", ", ")
+			why = strings.TrimPrefix(why+", not asked: at most that, by what it told", ", ")
 		}
 		if c.Price > 0 {
 			why = strings.TrimPrefix(why+fmt.Sprintf(", %g for a core and hour", c.Price), ", ")
@@ -125,6 +127,14 @@ func printCandidates(w io.Writer, list []api.Candidate) error {
 			seconds(&c.DeliveryS), seconds(c.WaitS), seconds(c.SafeWaitS), seconds(&c.RunS), seconds(c.TotalS), why)
 	}
 	return flush(t)
+}
+
+// atLeast is a time of a site that was not asked.
+func atLeast(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	return ">=" + seconds(s)
 }
 
 func refusal(r *api.Refusal) string {

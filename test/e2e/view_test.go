@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,42 @@ func row(t *testing.T, d api.Decision, name string) api.Candidate {
 	}
 	t.Fatalf("site %s has no row in %+v", name, d.Candidates)
 	return api.Candidate{}
+}
+
+// waited is the wait at a site that did not refuse; at the least, where it was not asked as it could not be better.
+func waited(t *testing.T, c api.Candidate) float64 {
+	t.Helper()
+	return orLeast(t, c, c.WaitS, c.WaitLeastS)
+}
+
+func total(t *testing.T, c api.Candidate) float64 {
+	t.Helper()
+	return orLeast(t, c, c.TotalS, c.TotalLeastS)
+}
+
+func orLeast(t *testing.T, c api.Candidate, known, least *float64) float64 {
+	t.Helper()
+	switch {
+	case known != nil:
+		return *known
+	case !c.Told || least == nil:
+		t.Fatalf("%s has refused, or nothing is known of it: %+v", c.Site, c)
+	}
+	return *least
+}
+
+// placing is the decision by which a job came to chosen: the first, or the one after an offer was refused because what had been told of
+// starts there was no longer so.
+func placing(t *testing.T, s site, id, chosen string) api.Decision {
+	t.Helper()
+	list := decisions(t, s, id)
+	if len(list) > 1 && list[0].Chosen != nil && slices.ContainsFunc(list[0].Candidates, func(c api.Candidate) bool { return c.Chosen && c.Told }) {
+		list = list[1:]
+	}
+	if list[0].Chosen == nil || string(*list[0].Chosen) != chosen {
+		t.Fatalf("the choice for %s should be %s: %s", id, chosen, client(t, s, "explain", id))
+	}
+	return list[0]
 }
 
 // first is the first decision about a job; chosen must be its choice.
