@@ -199,3 +199,59 @@ func TestManyThatWait(t *testing.T) {
 		t.Errorf("an end of a group of %d, for which %d wait, allocates %d times", n, n, k)
 	}
 }
+
+// Who came first is told by when it was handed in, then by its number in its group, then by its name.
+func TestWhoCameFirst(t *testing.T) {
+	t.Parallel()
+	group := grid.NewGroupID("a", strings.Repeat("0", 26))
+	of := func(id grid.JobID, at grid.Tick) *job {
+		return &job{rec: grid.Record{Job: grid.Job{ID: id}, Submitted: at}}
+	}
+	one, two := jobOf(me, "a", "1").ID, jobOf(me, "a", "2").ID
+	for _, k := range [][2]*job{
+		{of(two, 5), of(one, 6)}, {of(group.Job(9), 5), of(group.Job(10), 5)}, {of(one, 5), of(two, 5)}, {of(group.Job(10), 4), of(group.Job(9), 5)},
+	} {
+		if !earlier(k[0], k[1]) || earlier(k[1], k[0]) || earlier(k[0], k[0]) {
+			t.Errorf("%s at %d is not before %s at %d", k[0].rec.Job.ID, k[0].rec.Submitted, k[1].rec.Job.ID, k[1].rec.Submitted)
+		}
+	}
+}
+
+// A dependency on a group that is not known, or of which no job can be meant, is refused with its reason.
+func TestDependenciesThatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	other, group := jobOf(me, "a", "1"), groupOf(2, "G", false)
+	c := signed()
+	c.handIn(t, other)
+	c.Step(c.now+1, group)
+	for says, d := range map[string]grid.Dependency{
+		"aftercorr is of a group":      {Kind: grid.AfterCorr, On: string(other.ID)},
+		"this is job 0 of a group":     {Kind: grid.AfterCorr, On: string(group.Group.ID)},
+		"this group is not known here": {Kind: grid.After, On: string(grid.NewGroupID("a", strings.Repeat("0", 25)+"X"))},
+	} {
+		a, _ := only[Answer](c.Step(c.now+1, Submit{Token: 1, Job: withTerms("2", grid.Terms{After: []grid.Dependency{d}})}))
+		if a.Err == nil || !strings.Contains(a.Err.Error(), says) {
+			t.Errorf("%s %s: %v", d.Kind, d.On, a.Err)
+		}
+	}
+}
+
+// A job that waits for a group goes, or can never go, when all of that have ended.
+func TestDependenciesOnAGroup(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[grid.DependencyKind]string{grid.AfterAny: "goes", grid.AfterOK: "fails", grid.AfterNotOK: "goes"} {
+		c := signed()
+		group := groupOf(2, "G", false)
+		c.Step(c.now+1, group)
+		c.handIn(t, withTerms("2", grid.Terms{After: []grid.Dependency{{Kind: kind, On: string(group.Group.ID)}}}))
+		c.Step(c.now+1, CancelRequest{Token: 1, Job: group.Group.ID.Job(1), By: "alice"})
+		before := fateOf(c, "2")
+		c.Step(c.now+1, CancelRequest{Token: 1, Job: group.Group.ID.Job(2), By: "alice"})
+		if after := fateOf(c, "2"); after != want || kind == grid.AfterAny && before != "waits" {
+			t.Errorf("%s: it %s, then %s; want %s", kind, before, after, want)
+		}
+	}
+	if got := waitsFor([]grid.Dependency{{Kind: grid.After, On: "a.1"}, {Kind: grid.After, On: "a.2"}}); got != "it waits for after a.1 and 1 more" {
+		t.Error(got)
+	}
+}

@@ -152,3 +152,59 @@ func TestOutputsAreBroughtBeforeTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// leaving is a job whose output is at home and goes elsewhere.
+func leaving(t *testing.T, r grid.Record) (*alone, *home, *job) {
+	j := jobOf(me, "a", "1")
+	j.Outputs = []grid.Output{{Path: "o", URI: "https://host/o"}}
+	r.Job, r.Outputs, r.Epoch = j, grid.Manifest{{Path: j.Outputs[0].Stored(), Size: 1}, {Path: "stays", Size: 1}}, grid.Epoch{Term: 1}
+	o := &others{}
+	k := kernelOf(o, r)
+	m := &home{kernel: k, budgets: o, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
+	return steppedAlone(t, k, o, m), m, k.jobs[j.ID]
+}
+
+// Output that goes elsewhere is brought once at a time, and again where that fails; what cannot be brought stays, and the job has failed.
+func TestOutputGoesElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		r     grid.Record
+		again concern
+	}{
+		{grid.Record{State: grid.Finished, Tenure: grid.Tenure{Role: grid.Owning, Owner: me}, Run: grid.Run{End: grid.Completed}}, onBatch},
+		{grid.Record{State: grid.StageOut, Tenure: grid.Tenure{Role: grid.Watching, Owner: her}, Run: grid.Run{End: grid.Completed}}, onPull},
+	} {
+		a, m, j := leaving(t, k.r)
+		id, at := j.rec.Job.ID, j.rec.Epoch
+		a.want(ExportedAgain{Job: id, Epoch: at, Why: "busy"}, "") // nothing is being brought
+		m.conclude(j)
+		m.conclude(j)
+		if !j.exporting {
+			t.Fatal("it is not brought")
+		}
+		a.want(ExportedAgain{Job: id, Epoch: grid.Epoch{Term: 9}, Why: "busy"}, "")
+		a.want(ExportedAgain{Job: id, Epoch: at, Why: "busy"}, "Show")
+		a.want(Exported{Job: id, Epoch: grid.Epoch{Term: 9}}, "")
+		if j.rec.State != k.r.State || j.exporting {
+			t.Errorf("by a word of another epoch it is %s, and being brought: %t", j.rec.State, j.exporting)
+		}
+		a.want(Exported{Job: id, Epoch: at, Err: "no route"}, "Note")
+		if j.due[k.again] == 0 || j.rec.State != k.r.State {
+			t.Errorf("it is not tried again, and is %s", j.rec.State)
+		}
+		a.step(Exported{Job: id, Epoch: at, Failed: []string{"no room", "no right"}, Gone: []string{j.rec.Job.Outputs[0].Stored()}})
+		if r := j.rec; r.End != grid.Failed || !strings.Contains(r.Reason, "no room, and 1 more") || len(r.Outputs) != 1 || r.Outputs[0].Path != "stays" {
+			t.Errorf("it is %s, %q, and has left %v", r.End, r.Reason, r.Outputs)
+		}
+	}
+}
+
+// A job that was killed stays killed, wherever its output is.
+func TestOutputOfAKilledJobGoesElsewhere(t *testing.T) {
+	t.Parallel()
+	a, _, j := leaving(t, grid.Record{State: grid.Finished, Tenure: grid.Tenure{Role: grid.Owning, Owner: me}, Run: grid.Run{End: grid.Killed}})
+	a.step(Exported{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Failed: []string{"no room"}})
+	if j.rec.End != grid.Killed || strings.Contains(j.rec.Reason, "more") {
+		t.Errorf("it is %s: %s", j.rec.End, j.rec.Reason)
+	}
+}

@@ -216,3 +216,29 @@ func TestAnAlteredJobIsANewVersion(t *testing.T) {
 		t.Error("no place is searched for it")
 	}
 }
+
+// A place is searched only for a job of this home that waits here, and whose end is not wanted.
+func TestWhoIsDue(t *testing.T) {
+	t.Parallel()
+	own := grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	for name, k := range map[string]struct {
+		change func(*grid.Record)
+		due    bool
+	}{
+		"it waits here":    {func(*grid.Record) {}, true},
+		"of another home":  {func(r *grid.Record) { r.Job = jobOf(her, "b", "1") }, false},
+		"another has it":   {func(r *grid.Record) { r.Role, r.Owner = grid.Watching, her }, false},
+		"it was placed":    {func(r *grid.Record) { r.State = grid.Assigned }, false},
+		"it is not wanted": {func(r *grid.Record) { r.CancelRequested = true }, false},
+	} {
+		r := grid.Record{Job: jobOf(me, "a", "1"), State: grid.Ready, Tenure: own}
+		k.change(&r)
+		o := &others{}
+		m, _ := termsAlone(t, o, r)
+		o.take()
+		m.due(m.jobs[r.Job.ID])
+		if got := strings.Contains(strings.Join(o.take(), " "), "undecide"); got != k.due {
+			t.Errorf("%s: a place is searched: %t", name, got)
+		}
+	}
+}

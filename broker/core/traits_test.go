@@ -125,3 +125,20 @@ func TestTraitsOfASnapshot(t *testing.T) {
 		t.Error("the snapshot that was given is changed")
 	}
 }
+
+// Where it is known how long jobs run, that counts, and they run on beyond it by a moment at a time.
+func TestRunTimesThatAreKnown(t *testing.T) {
+	t.Parallel()
+	c := bare()
+	c.estimator.cfg.Known = func(*grid.Job) grid.Tick { return 30 * grid.Second }
+	j := applicationOf("alice", "", "/bin/a")
+	if got := c.estimator.trait(&j).Known; got != 30*grid.Second {
+		t.Errorf("it is known to run %d", got)
+	}
+	believed := c.estimator.believing(plan.Snapshot{})
+	for _, k := range [][3]grid.Tick{{30_000, 0, 30_000}, {30_000, 40_000, 40_001}, {30_000, 30_000, 30_001}, {1, 0, 1}} {
+		if got := believed(plan.Trait{Known: k[0], Limit: grid.Hour}, k[1]); got != k[2] {
+			t.Errorf("of %d known, after %d, it is believed to run %d, want %d", k[0], k[1], got, k[2])
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package core
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"gbroker/grid"
+)
+
+// sweeping is a broker that knows templates, and a group of n jobs of one that bring a file together.
+func sweeping(n int) (*Core, SubmitGroup) {
+	cfg := signer(me, "a")
+	cfg.Expand = func(t grid.Template) (Expansion, error) {
+		return func(int) (grid.Job, error) {
+			j := jobOf(me, "a", "1")
+			j.Inputs = t.Inputs
+			return j, nil
+		}, nil
+	}
+	c := New(cfg, nil, nil)
+	begin(c)
+	id := grid.NewGroupID("a", strings.Repeat("0", 25)+"K")
+	return c, SubmitGroup{
+		Token: 1, Group: grid.Group{ID: id, User: grid.User{Home: me, Name: "alice"}, Key: "K", Jobs: n, Template: grid.Hash{1}},
+		Template: &grid.Template{Group: id, Document: "sweep", Inputs: grid.Manifest{{Path: "in", Size: 5}}},
+	}
+}
+
+func furnishes(effects []Effect) (list []Furnish) {
+	for _, e := range effects {
+		if f, is := e.(Furnish); is {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// The jobs of a sweep are made when its files are here, and each is given them.
+func TestASweepSharesItsFiles(t *testing.T) {
+	t.Parallel()
+	c, e := sweeping(2)
+	id := e.Group.ID
+	a, _ := only[Answer](c.Step(c.now+1, e))
+	if a.Err != nil || !slices.Equal(a.Group.Coming, []int{0}) || len(c.jobs) != 0 {
+		t.Fatalf("answered %v, waits for the files of %v, and has %d jobs", a.Err, a.Group.Coming, len(c.jobs))
+	}
+	uploaded := Uploaded{Token: 2, Job: id.Template(), Inputs: grid.Manifest{{Path: "in", Size: 7}}}
+	effects := c.Step(c.now+1, uploaded)
+	if a, _ := only[Answer](effects); a.Token != 2 || a.Err != nil || a.Group.ID != id {
+		t.Fatalf("the upload is answered with %+v", a)
+	}
+	list := furnishes(effects)
+	if len(list) != 2 {
+		t.Fatalf("%d jobs get files", len(list))
+	}
+	for n, f := range list {
+		if f.Job != id.Job(n+1) || f.From != id.Template() || f.Files.Size() != 7 || c.jobs[f.Job].rec.State != grid.StageIn {
+			t.Errorf("job %d gets %+v, and is %s", n+1, f, c.jobs[f.Job].rec.State)
+		}
+	}
+	effects = c.Step(c.now+1, uploaded)
+	if a, _ := only[Answer](effects); a.Err != nil || len(furnishes(effects)) > 0 || len(changesIn(effects)) > 0 {
+		t.Errorf("uploaded again: %+v, and %v", a, changesIn(effects))
+	}
+	stranger := uploaded
+	stranger.Job = grid.NewGroupID("a", strings.Repeat("0", 25)+"X").Template()
+	if a, _ := only[Answer](c.Step(c.now+1, stranger)); !errors.Is(a.Err, grid.ErrNotFound) {
+		t.Errorf("uploaded for a group that is not here: %v", a.Err)
+	}
+}
+
+// A job of a sweep begins when its files are laid down; what cannot be mended ends it after some tries.
+func TestFilesOfASweepThatDoNotCome(t *testing.T) {
+	t.Parallel()
+	c, e := sweeping(2)
+	one, two := e.Group.ID.Job(1), e.Group.ID.Job(2)
+	c.Step(c.now+1, e)
+	c.Step(c.now+1, Uploaded{Token: 2, Job: e.Group.ID.Template(), Inputs: e.Template.Inputs})
+	c.Step(c.now+1, Furnished{Job: one})
+	if j := c.jobs[one]; j.rec.State != grid.Ready || j.due[onUpload] != 0 {
+		t.Errorf("with its files it is %s, and looked after at %d", j.rec.State, j.due[onUpload])
+	}
+	if effects := c.Step(c.now+1, Furnished{Job: one, Err: "late"}); len(effects) > 0 {
+		t.Errorf("told again it does %v", effects)
+	}
+	c.Step(c.now+1, Furnished{Job: two, Err: "the disk is full"})
+	if again := furnishes(c.Step(c.jobs[two].due[onUpload], Tick{})); len(again) != 1 || again[0].Job != two {
+		t.Fatalf("tried again: %v", again)
+	}
+	for n := 2; n <= maxFinal; n++ {
+		if c.jobs[two].rec.State != grid.StageIn {
+			t.Fatalf("after %d tries it is %s", n-1, c.jobs[two].rec.State)
+		}
+		c.Step(c.now+1, Furnished{Job: two, Err: "no such file", Final: true})
+	}
+	if r := c.jobs[two].rec; r.State != grid.Failed || !strings.Contains(r.Reason, "no such file") {
+		t.Errorf("after %d tries it is %s: %s", maxFinal, r.State, r.Reason)
+	}
+}
+
+// A sweep is bounded by what its user may have, before anything of it is kept.
+func TestASweepKeepsToTheLimits(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		limits UserLimits
+		jobs   int
+		kind   error
+	}{
+		"as many as may be": {UserLimits{SweepJobs: 3, Bytes: 5}, 3, nil},
+		"no job":            {UserLimits{}, 0, grid.ErrInvalid},
+		"too many jobs":     {UserLimits{SweepJobs: 2}, 3, grid.ErrInvalid},
+		"too many bytes":    {UserLimits{Bytes: 4}, 3, grid.ErrNotYet},
+		"a long document":   {UserLimits{Documents: 1}, 3, grid.ErrNotYet},
+		"not bounded so":    {UserLimits{GroupJobs: 2}, 3, nil},
+	} {
+		c, e := sweeping(k.jobs)
+		c.Step(c.now+1, LimitsChanged{User: k.limits})
+		effects := c.Step(c.now+1, e)
+		a, _ := only[Answer](effects)
+		if (a.Err == nil) != (k.kind == nil) || !errors.Is(a.Err, k.kind) || (len(changesIn(effects)) > 0) != (k.kind == nil) {
+			t.Errorf("%s: %v, and saves %v", name, a.Err, changesIn(effects))
+		}
+	}
+}
