@@ -93,8 +93,9 @@ func columnNames() (names []string) {
 	return names
 }
 
+// columnOf is the column that has a name, or that as its head.
 func columnOf(flag, name string) (column, error) {
-	k := slices.IndexFunc(columns, func(c column) bool { return c.name == name })
+	k := slices.IndexFunc(columns, func(c column) bool { return c.name == name || strings.EqualFold(c.head, name) })
 	if k < 0 {
 		return column{}, cli.BadUsage("%s: there is no column %.40q; there are %s", flag, name, strings.Join(columnNames(), ", "))
 	}

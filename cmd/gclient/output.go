@@ -90,6 +90,9 @@ func fetchAll(cmd *cobra.Command, c *api.Client, id grid.JobID, dir string, forc
 			return fmt.Errorf("fetching %q into %s: %w", f.Path, dir, err)
 		}
 	}
+	if list.Complete && len(list.Files) == 0 {
+		cmd.PrintErrf("gclient: job %s has left nothing to fetch\n", id)
+	}
 	if !list.Complete {
 		return cli.Exit(cli.Failed, fmt.Errorf("job %s has not ended: what there is so far was fetched; fetch again with --force when it has ended", id))
 	}

@@ -131,10 +131,21 @@ func report(w io.Writer, program string, cmd *cobra.Command, err error) {
 	if errors.As(err, &e) && e.err == nil {
 		return
 	}
-	fmt.Fprintf(w, "%s: %v\n", program, err)
+	fmt.Fprintf(w, "%s: %s\n", program, sentence(err))
 	if Code(err) == Usage {
 		fmt.Fprintf(w, "Usage: %s\nRun '%s --help' for more.\n", cmd.UseLine(), cmd.CommandPath())
 	}
+}
+
+// sentence is what an error says, without the kind at its end that the exit code tells.
+func sentence(err error) string {
+	text := err.Error()
+	for _, kind := range []error{grid.ErrInvalid, grid.ErrUnavailable} {
+		if errors.Is(err, kind) {
+			text = strings.TrimSuffix(text, ": "+kind.Error())
+		}
+	}
+	return text
 }
 
 // ranError marks an error as made by a RunE; what lacks the mark is of usage.

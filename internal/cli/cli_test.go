@@ -38,7 +38,9 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"leaf x", nil, 0, ""},
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrNotFound), 1, "prog: job x: not found\n"},
-		{"leaf x", fmt.Errorf("job x: %w", grid.ErrInvalid), 1, "prog: job x: invalid"},
+		{"leaf x", fmt.Errorf("job x: %w", grid.ErrInvalid), 1, "prog: job x\n"},
+		{"leaf x", fmt.Errorf("job x: %w", grid.ErrUnavailable), 3, "prog: job x\n"},
+		{"leaf x", errors.New("its name: invalid"), 3, "prog: its name: invalid\n"},
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrForbidden), 1, "not allowed"},
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrNotYet), 3, "not yet"},
 		{"leaf x", errors.New("disk on fire"), 3, "prog: disk on fire\n"},
