@@ -6,7 +6,7 @@ import (
 )
 
 // Coallocation lets a job have nodes at several sites for one interval, where no single site has them, or
-// would only much later. It is the home's business, and does not travel.
+// would only much later. It is the home's business: who has the whole job keeps it for a home that has to learn the job again.
 type Coallocation struct {
 	Sites   int  // at most so many
 	PerSite int  // at least so many processes at each

@@ -51,13 +51,13 @@ type Job struct {
 	Sharing           Sharing
 	Reservation       ReservationID // of the one site that it is sent to; "" is none
 	Guaranteed        *Choice       // at its home alone: the reservation was made for it, and these are its sites without that
-	Coallocation      *Coallocation // at its home alone; nil runs it at one site
+	Coallocation      *Coallocation // its home's business; nil runs it at one site
 	Part              *Part         // of a co-allocated job; nil of a job of its own
 }
 
 // Abroad is what of the job other sites are told.
 func (j Job) Abroad() Job {
-	j.Guaranteed, j.Coallocation = nil, nil
+	j.Guaranteed = nil
 	return j
 }
 

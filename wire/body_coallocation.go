@@ -50,6 +50,32 @@ func (b *partBody) part(c *check) *grid.Part {
 	return p
 }
 
+// severalBody is that a whole may have several sites.
+type severalBody struct {
+	Sites   int64 `msgpack:"s,omitempty"`
+	PerSite int64 `msgpack:"p,omitempty"`
+	Early   bool  `msgpack:"e,omitempty"`
+	Survive bool  `msgpack:"v,omitempty"`
+	Reach   bool  `msgpack:"r,omitempty"`
+}
+
+func fromSeveral(k *grid.Coallocation) *severalBody {
+	if k == nil {
+		return nil
+	}
+	return &severalBody{int64(k.Sites), int64(k.PerSite), k.Early, k.Survive, k.Reach}
+}
+
+func (b *severalBody) coallocation(c *check) *grid.Coallocation {
+	if b == nil {
+		return nil
+	}
+	return &grid.Coallocation{
+		Sites: c.count("sites", b.Sites, 1, grid.MaxPartSites), PerSite: c.count("per site", b.PerSite, 1, grid.MaxProcesses),
+		Early: b.Early, Survive: b.Survive, Reach: b.Reach,
+	}
+}
+
 type slotsBody struct {
 	Of       string     `msgpack:"j,omitempty"`
 	Round    uint64     `msgpack:"r,omitempty"`

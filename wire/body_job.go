@@ -36,6 +36,8 @@ type jobBody struct {
 	Bring []bringBody `msgpack:"br,omitempty"`
 	// Sharing is no part of the digest either.
 	Sharing *sharingBody `msgpack:"sh,omitempty"`
+	// Several is no part of the digest either.
+	Several *severalBody `msgpack:"sv,omitempty"`
 }
 
 func fromJob(j grid.Job) jobBody {
@@ -51,6 +53,7 @@ func fromJob(j grid.Job) jobBody {
 		Outputs: each(j.Outputs, fromOutput),
 		Account: j.Account, Sites: fromChoice(j.Sites), Warning: fromWarning(j.Warning),
 		Sources: each(j.Sources, fromSource), About: fromAbout(j.About), Reserved: string(j.Reservation), Part: fromPart(j.Part), Bring: each(j.Bring, fromBring), Sharing: fromSharing(j.Sharing),
+		Several: fromSeveral(j.Coallocation),
 	}
 }
 
@@ -75,7 +78,7 @@ func (b jobBody) job(c *check) grid.Job {
 		Sources: list(c, "sources", b.Sources, grid.MaxSources, sourceBody.source),
 		About:   b.About.about(), Reservation: c.optionalReservation("reservation", b.Reserved),
 		Part: nested(c, "part", b.Part.part), Bring: list(c, "bring", b.Bring, grid.MaxBring, bringBody.bring),
-		Sharing: nested(c, "sharing", b.Sharing.sharing),
+		Sharing: nested(c, "sharing", b.Sharing.sharing), Coallocation: nested(c, "coallocation", b.Several.coallocation),
 	}
 	c.valid("account", grid.CheckAccount(j.Account))
 	c.valid("sites", j.Sites.Check())

@@ -16,11 +16,11 @@ const digestSalt = "gbroker job 1\n"
 // JobDigest is what the messages of a handoff name the job's content by; see the
 // package comment. It is the same before and after the job has travelled. The
 // candidate compares it with the digest of the job it was offered. It does not cover
-// what only describes the job, nor its terms, which change at its home.
+// what only describes the job, nor what its home alone sees to: its terms, and whether it may have several sites.
 func JobDigest(j grid.Job) grid.Hash {
 	var b bytes.Buffer
 	b.WriteString(digestSalt)
-	j.About, j.Sharing, j.Part = grid.About{}, grid.Sharing{}, nameless(j.Part)
+	j.About, j.Sharing, j.Coallocation, j.Part = grid.About{}, grid.Sharing{}, nil, nameless(j.Part)
 	write(&b, fromJob(j))
 	return grid.Hash(blake3.Sum256(b.Bytes()))
 }

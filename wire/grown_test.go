@@ -188,6 +188,8 @@ func demanding() map[string]Message {
 	bringing.Bring = []grid.Bring{{Pattern: "out/*.dat"}, grid.Everything}
 	sharing := demandingJob()
 	sharing.Sharing = grid.Sharing{Keep: true, Grants: []grid.Grant{{Holder: other, Content: grid.Hash{1, 2}, Until: 1795400000000, Signature: []byte("signed")}}}
+	whole := demandingJob() // of the same digest
+	whole.Coallocation = &grid.Coallocation{Sites: 3, PerSite: 4, Early: true, Survive: true, Reach: true}
 	deadline := In{Span: grid.Hour, Known: true}
 	return map[string]Message{
 		"offer-termed":              Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(termed)}, Job: termed, Wait: 10, Age: 20, Deadline: deadline},
@@ -195,6 +197,8 @@ func demanding() map[string]Message {
 		"estimaterequest-termed":    EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: termed.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 		"offer-bring":               Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(bringing)}, Job: bringing, Wait: 10, Age: 20},
 		"offer-sharing":             Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: sharing, Wait: 10, Age: 20}, // of the same digest
+		"offer-whole":               Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: whole, Wait: 10, Age: 20},
+		"recalled-whole":            Recalled{Job: whole, Epoch: grid.Epoch{Term: 1}, Owning: true, Age: 20},
 		"offer-demanding":           Offer{Handoff: HandoffID{Job: aJob, Epoch: grid.Epoch{Term: 1}, To: other, Digest: JobDigest(job)}, Job: job, Wait: 10, Age: 20},
 		"estimaterequest-demanding": EstimateRequest{Round: 7, Questions: []Question{{Job: aJob, Demand: job.Demand, Walltime: grid.Hour, Delivery: 1500, Queue: "long"}}},
 	}

@@ -47,6 +47,13 @@ func (d draw) slot() grid.Slot {
 	return s
 }
 
+func (d draw) several() *grid.Coallocation {
+	if !d.yes() {
+		return nil
+	}
+	return &grid.Coallocation{Sites: int(d.n(1, grid.MaxPartSites)), PerSite: int(d.n(1, grid.MaxProcesses)), Early: d.yes(), Survive: d.yes(), Reach: d.yes()}
+}
+
 func (d draw) coallocation(kind Kind) Message {
 	switch kind {
 	case KindSlots:

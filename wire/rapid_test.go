@@ -173,7 +173,7 @@ func (d draw) job() grid.Job {
 			return grid.Bring{Pattern: rapid.StringMatching(`[a-z*?]{1,5}(/[a-z*]{1,4}){0,2}x`).Draw(d.T, "pattern"), Bytes: d.n(0, grid.MaxSandbox)}
 		}),
 		About: grid.About{Description: d.word(), Application: d.word(), Version: d.word(), Annotations: many(d, 3, d.word), Projects: many(d, 3, d.word)},
-		Part:  d.part(),
+		Part:  d.part(), Coallocation: d.several(),
 		Sharing: grid.Sharing{Keep: d.yes(), Grants: many(d, 3, func() grid.Grant {
 			return grid.Grant{Holder: d.peer(), Content: d.hash(), Until: grid.Tick(d.n(0, int64(MaxSpan))), Signature: []byte("s" + d.word())}
 		})},

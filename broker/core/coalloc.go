@@ -234,7 +234,7 @@ func (s *coallocation) add(rec grid.Allocation) *allocation {
 // recover takes up again what was under way.
 func (s *coallocation) recover(jobs []*job) {
 	for _, j := range jobs {
-		if r := &j.rec; r.Job.Coallocation != nil && r.Role == grid.Owning && !r.State.Terminal() {
+		if r := &j.rec; r.Job.Coallocation != nil && r.Role == grid.Owning && r.Owner == r.Job.Home && !r.State.Terminal() {
 			s.accepted(r.Job.ID)
 		}
 	}

@@ -48,7 +48,7 @@ func (c *gates) hearsHome(j *job) bool {
 
 // kept says what keeps a job of this home back: its terms, then the sites of a co-allocated one.
 func (c *gates) kept(j *job) keeping {
-	choosing := c.wholes.choosing(&j.rec.Job)
+	choosing := c.isHome(j) && c.wholes.choosing(&j.rec.Job)
 	if k := c.terms.keepsBack(j); k != notKept && (choosing || !c.without(KeptBackStarts)) {
 		return k
 	}

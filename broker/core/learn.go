@@ -175,6 +175,9 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 	if owning {
 		j.recovered = true // this home may have taken the job back since: its own control directory speaks first
 		c.save(j, "learnt again from "+c.nameOf(from)+": this journal did not have it")
+		if j.rec.Job.Coallocation != nil {
+			c.wholes.accepted(m.Job.ID)
+		}
 		c.reconcile()
 		c.home.pursueCancel(j)
 		return
