@@ -28,7 +28,7 @@ type Config struct {
 	Dialer Dialer
 	// Sizes of the messages that are measured, in bytes, ascending, 1 to 16 MiB; 1 KiB, 16 KiB, 128 KiB, 1 MiB, 8 MiB.
 	Sizes []int64
-	// TimeShare is how much of time the probes of one link may take: more sees changes sooner; 0.02.
+	// TimeShare is how much of time the probes of one link may take: more sees changes sooner; 0.01, and so no more of what the link can carry.
 	TimeShare float64
 	// BytesPerHour that the probes of one link may send; 16 MiB, after a first round.
 	BytesPerHour int64
@@ -65,7 +65,7 @@ func setDefaults(c *Config) {
 		c.Sizes = []int64{1 << 10, 16 << 10, 128 << 10, 1 << 20, 8 << 20}
 	}
 	if c.TimeShare == 0 {
-		c.TimeShare = 0.02
+		c.TimeShare = 0.01
 	}
 	if c.BytesPerHour == 0 {
 		c.BytesPerHour = 16 << 20

@@ -137,7 +137,7 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 	}
 	stream, err := h.NewStream(ctx, to, joinProtocol)
 	if err != nil {
-		return Joined{}, fmt.Errorf("%w: the site %s ends the connection: is the code used, or older than it says? Ask for a new one (`gbroker invite` there): %w", grid.ErrForbidden, i.Site, err)
+		return Joined{}, i.unfit(err)
 	}
 	defer stream.Reset()
 	stream.SetDeadline(time.Now().Add(joinLimit))
@@ -147,7 +147,7 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 	}
 	var answer welcome
 	if err := readLine(stream, &answer); err != nil {
-		return Joined{}, fmt.Errorf("%w: the site %s ends the connection: is the code used, or older than it says? Ask for a new one (`gbroker invite` there): %w", grid.ErrForbidden, i.Site, err)
+		return Joined{}, i.unfit(err)
 	}
 	if answer.Why != "" {
 		return Joined{}, fmt.Errorf("%w: the site %s refuses: %.300s", grid.ErrForbidden, i.Site, answer.Why)
@@ -160,6 +160,15 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 	return Joined{Port: answer.Port, Ahead: ahead}, nil
 }
 
+// unfit tells why the other side knows nothing of an invitation, as far as one can say that here.
+func (i Invitation) unfit(err error) error {
+	why := "it was used already, or was not copied as it is"
+	if until := time.Unix(i.Until, 0); time.Now().After(until) {
+		why = "it was good until " + until.Format(time.DateTime)
+	}
+	return fmt.Errorf("%w: the site %s does not know this code: %s. Ask for a new one (`gbroker invite` there): %w", grid.ErrForbidden, i.Site, why, err)
+}
+
 // atFault says what keeps the inviting site from being reached.
 func atFault(err error, i Invitation) error {
 	var other sec.ErrPeerIDMismatch
@@ -170,6 +179,8 @@ func atFault(err error, i Invitation) error {
 		return fmt.Errorf("%w: nothing listens at %v: is the broker of %s up, and are these its addresses? %w", grid.ErrUnavailable, i.Addresses, i.Site, err)
 	case strings.Contains(text, "deadline") || strings.Contains(text, "timeout") || strings.Contains(text, "timed out"):
 		return fmt.Errorf("%w: firewall: nothing answers at %v: open that TCP port for this site: %w", grid.ErrUnavailable, i.Addresses, err)
+	case strings.Contains(text, "trailing newline"): // it speaks first, or something else
+		return fmt.Errorf("%w: what answers at %v is no broker: is that the address and port of %s, or a proxy on the way? %w", grid.ErrUnavailable, i.Addresses, i.Site, err)
 	}
 	return fmt.Errorf("%w: reaching %s: %w", grid.ErrUnavailable, i.Site, err)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -32,6 +34,14 @@ func unheard(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", at.(*syscall.SockaddrInet4).Port)
+}
+
+// noBroker is where a program answers that is none.
+func noBroker(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", s.Listener.Addr().(*net.TCPAddr).Port)
 }
 
 // A code works once: it makes its bearer known with name and addresses, whose port is tried. A used code, one of another
@@ -81,8 +91,13 @@ func TestInvitation(t *testing.T) {
 	if len(came) != 1 || came[0].Name != "guest" || came[0].Peer != guest.peer() || came[0].Addresses[0] != here {
 		t.Fatalf("who came is %+v", came)
 	}
-	if _, err := Join(t.Context(), newBroker(t, "second").key, i, "second", nil); err == nil || len(came) != 1 {
+	if _, err := Join(t.Context(), newBroker(t, "second").key, i, "second", nil); err == nil || len(came) != 1 || !strings.Contains(err.Error(), "used already") {
 		t.Errorf("a used code: %v, %+v", err, came)
+	}
+	old := i
+	old.Until = time.Now().Add(-time.Minute).Unix()
+	if _, err := Join(t.Context(), newBroker(t, "late").key, old, "late", nil); err == nil || !strings.Contains(err.Error(), "good until") {
+		t.Errorf("an old code: %v", err)
 	}
 
 	again := NewInvitation("host", host.peer(), host.where, time.Now().Add(time.Hour))
@@ -102,6 +117,10 @@ func TestInvitation(t *testing.T) {
 	other.Addresses = []string{here}
 	if _, err := Join(t.Context(), newBroker(t, "fourth").key, other, "fourth", nil); err == nil || !strings.Contains(err.Error(), "nothing listens") {
 		t.Errorf("nobody listens: %v", err)
+	}
+	other.Addresses = []string{noBroker(t)}
+	if _, err := Join(t.Context(), newBroker(t, "fifth").key, other, "fifth", nil); err == nil || !strings.Contains(err.Error(), "no broker") {
+		t.Errorf("something else answers: %v", err)
 	}
 	if text := (Joined{Ahead: time.Minute}).Trouble(); !strings.Contains(text, "clock: ") {
 		t.Errorf("a clock that is a minute ahead: %q", text)

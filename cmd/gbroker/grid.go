@@ -20,7 +20,7 @@ directory that they keep together, beyond their neighbours: "gclient sites --all
 status" of a job anywhere. Who has the key may speak that directory and nothing else; jobs go
 to neighbours alone.
 
-Without --key a new key is made, and printed: give it to the other administrators by a way that nobody else reads. A running
+Without --key a new key is made, and printed; where there is one already, that one is: give it to the other administrators by a way that nobody else reads. A running
 daemon takes it up at once. To take a key out, remove the line grid_key.`,
 		Example: `  gbroker grid --config a/gbroker.yaml
   gbroker grid --config b/gbroker.yaml --key "$(cat a/grid.key)"`,
@@ -33,11 +33,14 @@ daemon takes it up at once. To take a key out, remove the line grid_key.`,
 		if err != nil {
 			return err
 		}
-		k := overlay.NewGridKey()
-		if key != "" {
+		k := cfg.GridKey
+		switch {
+		case key != "":
 			if k, err = overlay.ParseGridKey(key); err != nil {
 				return err
 			}
+		case k == (overlay.GridKey{}):
+			k = overlay.NewGridKey()
 		}
 		if err := daemon.SetGridKey(cmd.Context(), cfg, k); err != nil {
 			return err

@@ -78,3 +78,23 @@ func TestFailedJoin(t *testing.T) {
 		t.Error("its own code:", said)
 	}
 }
+
+// The key of a grid is shown again where there is one, and not replaced by another.
+func TestGridTwice(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "green")
+	if _, errs, code := gbroker(t, "init", "--dir", dir, "--site", "green", "--nodes", "1", "--cores", "1"); code != 0 {
+		t.Fatal(errs)
+	}
+	grid := []string{"grid", "--config", filepath.Join(dir, "gbroker.yaml")}
+	made, errs, code := gbroker(t, grid...)
+	if code != 0 || made == "" {
+		t.Fatal(made, errs)
+	}
+	if again, errs, code := gbroker(t, grid...); code != 0 || again != made {
+		t.Errorf("the key %q is shown as %q: %s", made, again, errs)
+	}
+	if _, errs, code := gbroker(t, append(grid, "--key", overlay.NewGridKey().Text())...); code == 0 || !strings.Contains(errs, "another grid key") {
+		t.Errorf("another key: %d %s", code, errs)
+	}
+}

@@ -233,10 +233,17 @@ records told when they were last written, and how long ago that was.`,
 	return cmd
 }
 
+// freshWord is how old the word of a site beyond the neighbours is at most that writes its record.
+const freshWord = 10 * time.Minute
+
 // stateOf is a site's state in words.
 func stateOf(s api.Site) string {
 	if s.Far && s.AgeS != nil {
-		return fmt.Sprintf("far, %s ago", (time.Duration(*s.AgeS) * time.Second).Round(time.Second))
+		age := (time.Duration(*s.AgeS) * time.Second).Round(time.Second)
+		if age > freshWord {
+			return fmt.Sprintf("far, silent for %s", age)
+		}
+		return fmt.Sprintf("far, %s ago", age)
 	}
 	switch s.Contact {
 	case grid.NeverHeard.String():

@@ -24,3 +24,13 @@ func TestSiteContact(t *testing.T) {
 		}
 	}
 }
+
+// A site beyond the neighbours that has not renewed its record is shown as silent.
+func TestFarSite(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[float64]string{30: "far, 30s ago", 600: "far, 10m0s ago", 1191: "far, silent for 19m51s"} {
+		if got := stateOf(api.Site{Far: true, AgeS: &age}); got != want {
+			t.Errorf("a word of %v s ago is shown as %q", age, got)
+		}
+	}
+}
