@@ -30,6 +30,8 @@ type PoolConfig struct {
 	Presume float64
 	// Copies is on how many computers a job that may run twice runs at once; 0 is the pool's own.
 	Copies int
+	// Untrusted are the computers whose results are compared with those of others.
+	Untrusted []string
 }
 
 func poolFields(d *document, c *Config) []field {
@@ -48,6 +50,9 @@ func poolFields(d *document, c *Config) []field {
 		{name: "presume", read: part("presume", &p.Presume, 0.01, 1)},
 		{name: "copies", read: func(n ast.Node) {
 			parsed(d, n, "batch.copies", &p.Copies, within(1, pool.MaxCopies, strconv.Itoa, readCopies))
+		}},
+		{name: "untrusted", read: func(n ast.Node) {
+			d.unique(n, "batch.untrusted", maxUntrusted, readName[string], func(s string) { p.Untrusted = append(p.Untrusted, s) })
 		}},
 		{name: "listen", read: func(n ast.Node) { parsed(d, n, "batch.listen", &p.Listen, readHostPort) }},
 		{name: "address", read: func(n ast.Node) { parsed(d, n, "batch.address", &p.Address, readHostPort) }},
@@ -71,6 +76,9 @@ func readCopies(text string) (int, error) {
 	}
 	return n, nil
 }
+
+// maxUntrusted bounds the computers that are named as not trusted.
+const maxUntrusted = 10_000
 
 // readRule reads the rule for jobs with deadlines: those that give each the weakest computer that ends it in time.
 func readRule(s string) (desks.Rule, error) {
@@ -116,7 +124,7 @@ func (c Config) pool(site grid.Site, spool string) pool.Config {
 	}
 	p.Rule.Margin = p.Margin
 	return pool.Config{
-		Rule: p.Rule, Presume: p.Presume, Copies: p.Copies,
+		Rule: p.Rule, Presume: p.Presume, Copies: p.Copies, Untrusted: p.Untrusted,
 		Site: site, Policy: c.Batch.Policy, Spool: spool, Listen: p.Listen, Address: p.Address, Interval: p.Interval, Silence: p.Silence,
 	}
 }

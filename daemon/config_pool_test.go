@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"slices"
 	"testing"
 
 	desks "gbroker/pool"
@@ -27,11 +28,11 @@ func TestPoolConfig(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", batch, got, want)
 		}
 	}
-	cfg, mistakes := read("{system: pool, rule: best, margin: 0.2, presume: 0.25, copies: 3}")
+	cfg, mistakes := read("{system: pool, rule: best, margin: 0.2, presume: 0.25, copies: 3, untrusted: [desk7, desk9]}")
 	p, err := cfg.ThePool()
 	want := desks.Best
 	want.Margin = 0.2
-	if len(mistakes) > 0 || err != nil || p.Rule != want || p.Presume != 0.25 || p.Copies != 3 {
+	if len(mistakes) > 0 || err != nil || p.Rule != want || p.Presume != 0.25 || p.Copies != 3 || !slices.Equal(p.Untrusted, []string{"desk7", "desk9"}) {
 		t.Errorf("%+v, %v, %v", p, mistakes, err)
 	}
 }

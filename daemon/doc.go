@@ -58,6 +58,7 @@
 //	  presume: NUMBER            the part of a computer that a job is presumed to have in hours of which nothing is known yet,
 //	                             0.01 to 1; left out: 0.5
 //	  copies: NUMBER             on how many computers a job that may run twice runs at once, where these have nothing else to do, 1 to 8; left out: 2
+//	  untrusted: [NAME, ...]     computers of which the result of a job that may run twice counts only where another computer comes to the same; left out: none
 //
 //	                             of the others again:
 //	  nodes_see_jobs: true|false whether the nodes see the folder of the jobs; left out: true

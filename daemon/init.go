@@ -281,6 +281,9 @@ const poolTemplate = `batch:
   # on how many computers a job that says it may run twice (GBROKER_TWICE=1) runs at once, where
   # these have nothing else to do; 1: on one
   # copies: 2
+  # computers of which the result of such a job counts only where another comes to the
+  # same, as [desk7, desk9]
+  # untrusted: []
 `
 
 // docs/batch.md says more of each line.

@@ -96,7 +96,7 @@ func TestInitPoolComments(t *testing.T) {
 	o.Site, o.Socket, o.Pool = "desks", SocketName, "127.0.0.1:4055"
 	text := configText(o)
 	said := text
-	for _, field := range []string{"interval", "silence", "rule", "margin", "presume", "copies"} {
+	for _, field := range []string{"interval", "silence", "rule", "margin", "presume", "copies", "untrusted"} {
 		if !strings.Contains(said, "\n  # "+field+": ") {
 			t.Errorf("nothing is said of %s", field)
 		}

@@ -35,6 +35,7 @@ type heldPiece struct {
 	Folder bool        `json:"folder,omitempty"`
 	Link   []byte      `json:"link,omitempty"`
 	File   string      `json:"file,omitempty"` // where its content lies
+	Sum    string      `json:"sum,omitempty"`  // of it
 }
 
 // apart is the folder of what the computer of an entry brings; "" where that goes into the sandbox at once. s.mu is held.
@@ -65,7 +66,7 @@ func writeApart(root *os.Root, dir string, p piece, r *http.Request, may func(ap
 	}
 	h := heldPiece{Path: []byte(p.path), Mode: p.mode, Folder: p.folder, Link: []byte(p.link)}
 	if !p.folder && p.link == "" {
-		h.File = line.Nonce()
+		h.File, h.Sum = line.Nonce(), p.sum
 		if err := receive(root, dir+"/"+h.File, p, r); err != nil {
 			return errors.Join(err, root.Remove(dir+"/"+h.File))
 		}
@@ -95,21 +96,14 @@ func (s *System) takeOver(e *entry) error {
 	}
 	defer root.Close()
 	dir := e.apartOf()
-	f, err := root.Open(dir + "/" + piecesFile)
+	pieces, err := heldPieces(root, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("%w: what was brought of %s: %w", grid.ErrUnavailable, e.id, err)
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var h heldPiece
-		if json.Unmarshal(lines.Bytes(), &h) != nil { // half a line: its computer was not told that it came
-			continue
-		}
+	for _, h := range pieces {
 		if err := h.settle(root, dir, e.tag); err != nil {
 			kind := grid.ErrInvalid
 			if line.Passes(err) {
@@ -118,7 +112,25 @@ func (s *System) takeOver(e *entry) error {
 			return fmt.Errorf("%w: taking %q of %s: %w", kind, h.Path, e.id, err)
 		}
 	}
-	return lines.Err()
+	return nil
+}
+
+// heldPieces are those of a folder, in the order in which they came.
+func heldPieces(root *os.Root, dir string) (list []heldPiece, err error) {
+	f, err := root.Open(dir + "/" + piecesFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var h heldPiece
+		if json.Unmarshal(lines.Bytes(), &h) == nil { // else half a line: its computer was not told that it came
+			list = append(list, h)
+		}
+	}
+	return list, lines.Err()
 }
 
 // settle puts a piece into its place.

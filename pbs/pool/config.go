@@ -38,6 +38,8 @@ type Config struct {
 	Presume float64
 	// Copies is on how many computers a job that may run twice runs at once, where these have nothing else to do, at most; 0 is 2, and 1 is on one.
 	Copies int
+	// Untrusted are the computers whose results count only where another computer comes to the same, for jobs that may run twice.
+	Untrusted []string
 	// MaxQueue bounds the jobs that wait or run; more are refused. 0 is 20,000.
 	MaxQueue int
 	// Changed is called, from any goroutine, whenever the progress of an attempt may have changed.

@@ -45,11 +45,17 @@ func (c *computer) held() []*entry {
 
 // replicate begins copies on computers that have nothing to do; s.mu is held.
 func (s *System) replicate() {
+	now, computers := control.Now(), s.sorted()
+	s.corroborate(now, computers)
 	if s.config.Copies < 2 {
 		return
 	}
-	now, computers := control.Now(), s.sorted()
 	tasks, entries := s.tasks(now, computers)
+	s.repeat(now, computers, desks.Replication{Kind: desks.WQRFT, Most: s.config.Copies, Informed: true}, tasks, entries)
+}
+
+// repeat begins copies by a rule; s.mu is held.
+func (s *System) repeat(now grid.Tick, computers []*computer, rule desks.Replication, tasks []desks.Task, entries []*entry) {
 	if len(tasks) == 0 {
 		return
 	}
@@ -60,7 +66,6 @@ func (s *System) replicate() {
 			all[i].Free = desks.Never
 		}
 	}
-	rule := desks.Replication{Kind: desks.WQRFT, Most: s.config.Copies, Informed: true}
 	for _, start := range rule.Begin(now, all, tasks) {
 		s.copy(entries[start.Task], computers[start.Computer])
 	}
@@ -68,11 +73,10 @@ func (s *System) replicate() {
 
 // tasks are the jobs that run and may have copies; s.mu is held.
 func (s *System) tasks(now grid.Tick, computers []*computer) (tasks []desks.Task, entries []*entry) {
-	at := map[*computer]int{}
-	for i, c := range computers {
-		at[c] = i
+	at := places(computers)
+	for _, c := range computers {
 		for _, e := range c.jobs {
-			if e.Twice && e.began != 0 && !e.killed && !e.ending && !e.returning {
+			if e.Twice && !s.isCompared(e) && e.began != 0 && !e.killed && !e.ending && !e.returning {
 				entries = append(entries, e)
 			}
 		}
@@ -93,6 +97,15 @@ func (s *System) tasks(now grid.Tick, computers []*computer) (tasks []desks.Task
 		tasks = append(tasks, task)
 	}
 	return tasks, entries
+}
+
+// places are those of computers in a list.
+func places(computers []*computer) map[*computer]int {
+	at := map[*computer]int{}
+	for i, c := range computers {
+		at[c] = i
+	}
+	return at
 }
 
 // ends is when a job or a copy is foreseen to end: not where its computer stands still, or it is overdue.
@@ -140,7 +153,7 @@ func (s *System) promote(x *entry) *entry {
 	delete(e.computer.jobs, e.tag)
 	e.computer.order()
 	e.computer, e.stint, e.count = c, stint, e.count+1
-	e.report, e.absent, e.started, e.began, e.foreseen, e.brought = x.report, x.absent, x.started, x.began, x.foreseen, x.brought
+	e.report, e.absent, e.started, e.began, e.foreseen, e.brought, e.result = x.report, x.absent, x.started, x.began, x.foreseen, x.brought, x.result
 	c.jobs[e.tag] = e
 	return e
 }

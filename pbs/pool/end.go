@@ -209,6 +209,15 @@ func (s *System) ended(c *computer, tag string, told line.End) error {
 		s.refuses(c.name, tag, told.Detail)
 		return nil
 	}
+	if end.Cause == grid.ByItself {
+		if end, err = s.weigh(c, e, end); err != nil {
+			return err
+		}
+		if end.Cause != grid.ByItself {
+			end.At = control.Now()
+			return s.finish(e, end, grid.Usage{})
+		}
+	}
 	if e, err = s.win(c, tag, told.Stint); errors.Is(err, grid.ErrInvalid) {
 		end = control.End{Cause: grid.Unbrought, Detail: err.Error()}
 	} else if err != nil {

@@ -58,6 +58,7 @@ type entry struct {
 	of        *entry   // of a copy, the entry of its job
 	copies    []*entry // of a job
 	raced     bool     // it has or had copies since its computer began: what that brings lies apart
+	result    string   // of its computer, which is held to be compared; "" is none
 	returning bool     // what its program left has begun to come: it gets no copy
 }
 
@@ -169,7 +170,7 @@ func (s *System) resume(e *entry) {
 	}
 	s.give(e, s.computerOf(g.Computer))
 	e.stint, e.count, e.started = g.Stint, g.Count, g.At
-	e.raced = e.wasRaced()
+	e.raced = e.raced || e.wasRaced()
 	if run, ran, err := control.ReadRun(e.Control, e.id); ran && err == nil {
 		e.started, e.began = run.At, run.At
 	}

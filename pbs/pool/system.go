@@ -183,7 +183,7 @@ func (s *System) give(e *entry, c *computer) {
 	for _, x := range c.copies {
 		s.uncopy(x)
 	}
-	e.raced, e.returning, e.began, e.foreseen = false, false, 0, 0
+	e.raced, e.result, e.returning, e.began, e.foreseen = e.Twice && s.distrusts(c), "", false, 0, 0
 	e.computer, e.stint, e.started = c, "", control.Now()
 	e.report, e.absent = line.Report{}, 0
 	e.Assignment.Room = c.room(e)

@@ -24,6 +24,8 @@ func (s *System) whereabouts(e *entry, p *grid.Progress) {
 	}
 	p.Place = c.name
 	switch {
+	case e.result != "":
+		p.Still = fmt.Sprintf("the result of computer %s, which is not trusted, waits to be compared with that of another", c.name)
 	case time.Since(c.seen) >= s.absent():
 		p.Still = fmt.Sprintf("computer %s, which has it, is not heard", c.name)
 	case e.report.State == line.Suspended && s.away(c) != "":
