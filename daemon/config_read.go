@@ -57,7 +57,7 @@ func loadConfig(file string) (Config, Mistakes, error) {
 	var big Mistakes
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return c, nil, fmt.Errorf("there is no configuration %s: `gbroker init` makes one: %w", file, fs.ErrNotExist)
+		return c, nil, absent(fmt.Sprintf("there is no configuration %s: `gbroker init` makes one", file))
 	case errors.As(err, &big):
 		return c, big, nil
 	case err != nil:
@@ -257,3 +257,10 @@ func netmonFields(d *document, m *NetmonConfig) []field {
 		}},
 	}
 }
+
+// absent says that a file is not there which has to be, and what makes it.
+type absent string
+
+func (a absent) Error() string { return string(a) }
+
+func (a absent) Unwrap() []error { return []error{fs.ErrNotExist, grid.ErrNotFound} }

@@ -57,7 +57,7 @@ func loadNeighbours(c Config, name string, own grid.PeerID) (Neighbourhood, Mist
 	var big Mistakes
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return none, nil, fmt.Errorf("there is no file of neighbours %s: write one that says members: []: %w", name, fs.ErrNotExist)
+		return none, nil, absent(fmt.Sprintf("there is no file of neighbours %s: write one that says members: []", name))
 	case errors.As(err, &big):
 		return none, big, nil
 	case err != nil:

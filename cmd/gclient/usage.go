@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 func (p *program) usage() *cobra.Command {
 	var asJSON bool
 	var by, since, until string
+	keys := []string{"user", "site", "month", "day"}
 	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Sum up what jobs have used",
@@ -31,6 +33,9 @@ user, or, for administrators, those of all, also of other homes that ran here.`,
   gclient usage --by day --json | jq -r '.rows[] | [.key, .core_hours] | @tsv'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(keys, by) {
+				return cli.BadUsage("--by %.40s: write one of %s", by, strings.Join(keys, ", "))
+			}
 			from, err := parseSince("--since", since)
 			if err != nil {
 				return err
@@ -61,7 +66,7 @@ user, or, for administrators, those of all, also of other homes that ran here.`,
 	cmd.Flags().StringVar(&by, "by", "user", "a row for each user, site, month or day")
 	cmd.Flags().StringVar(&since, "since", "", "only jobs that ended since this `TIME`: 12h, 30d, 2026-11 or '2026-11-22 14:00'")
 	cmd.Flags().StringVar(&until, "until", "", "only jobs that ended before this `TIME`")
-	p.complete(cmd, "by", completeWords([]string{"user", "site", "month", "day"}))
+	p.complete(cmd, "by", completeWords(keys))
 	return cmd
 }
 

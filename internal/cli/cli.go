@@ -137,11 +137,13 @@ func report(w io.Writer, program string, cmd *cobra.Command, err error) {
 	}
 }
 
-// sentence is what an error says, without the kind at its end that the exit code tells.
+// sentence is what an error says, without its kind, which the exit code tells.
 func sentence(err error) string {
 	text := err.Error()
 	for _, kind := range []error{grid.ErrInvalid, grid.ErrUnavailable} {
 		if errors.Is(err, kind) {
+			word := kind.Error() + ": "
+			text = strings.Replace(strings.TrimPrefix(text, word), ": "+word, ": ", 1)
 			text = strings.TrimSuffix(text, ": "+kind.Error())
 		}
 	}

@@ -40,6 +40,8 @@ func TestExitCodes(t *testing.T) {
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrNotFound), 1, "prog: job x: not found\n"},
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrInvalid), 1, "prog: job x\n"},
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrUnavailable), 3, "prog: job x\n"},
+		{"leaf x", fmt.Errorf("%w: it has ended", grid.ErrInvalid), 1, "prog: it has ended\n"},
+		{"leaf x", fmt.Errorf("reserving: %w: it is too large", grid.ErrInvalid), 1, "prog: reserving: it is too large\n"},
 		{"leaf x", errors.New("its name: invalid"), 3, "prog: its name: invalid\n"},
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrForbidden), 1, "not allowed"},
 		{"leaf x", fmt.Errorf("job x: %w", grid.ErrNotYet), 3, "not yet"},
