@@ -42,9 +42,9 @@ func printBudgets(w io.Writer, list []api.Budget) error {
 	for _, b := range list {
 		granted, free := "-", "-"
 		if b.Granted != nil && b.Free != nil {
-			granted, free = fmt.Sprint(*b.Granted), fmt.Sprint(*b.Free)
+			granted, free = cli.Amount(*b.Granted), cli.Amount(*b.Free)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%v\t%v\t%s\t%d\t\n", b.User, granted, b.Spent, b.Held, free, len(b.Holds))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", b.User, granted, cli.Amount(b.Spent), cli.Amount(b.Held), free, len(b.Holds))
 	}
 	return t.Flush()
 }

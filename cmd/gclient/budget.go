@@ -48,16 +48,16 @@ func printBudgets(w io.Writer, list []api.Budget) error {
 	t := cli.Fitted(w, 0)
 	for _, b := range list {
 		if b.Granted == nil || b.Free == nil {
-			fmt.Fprintf(t, "%s\tmay pay anything; %v spent, %v held\t\n", printable(b.User), b.Spent, b.Held)
+			fmt.Fprintf(t, "%s\tmay pay anything; %s spent, %s held\t\n", printable(b.User), cli.Amount(b.Spent), cli.Amount(b.Held))
 		} else {
-			fmt.Fprintf(t, "%s\tgranted %v = %v spent + %v held + %v free\t\n", printable(b.User), *b.Granted, b.Spent, b.Held, *b.Free)
+			fmt.Fprintf(t, "%s\tgranted %s = %s spent + %s held + %s free\t\n", printable(b.User), cli.Amount(*b.Granted), cli.Amount(b.Spent), cli.Amount(b.Held), cli.Amount(*b.Free))
 		}
 		for _, h := range b.Holds {
 			note := ""
 			if h.Back {
 				note = ", LOST: given back"
 			}
-			fmt.Fprintf(t, "  %v for %s\t%d cores at %v for a core and hour%s\t\n", h.Amount, printable(string(h.Job)), h.Cores, h.Rate, note)
+			fmt.Fprintf(t, "  %s for %s\t%d cores at %s for a core and hour%s\t\n", cli.Amount(h.Amount), printable(string(h.Job)), h.Cores, cli.Amount(h.Rate), note)
 		}
 	}
 	return flush(t)

@@ -84,3 +84,12 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 }
+
+func TestAmountsAreInFull(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0: "0", 5.6e-05: "0.000056", 250.5: "250.5", 1e7: "10000000"} {
+		if got := Amount(v); got != want {
+			t.Errorf("%v is told as %s, not %s", v, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 )
 
 // PrintJSON writes v as indented JSON and a newline.
@@ -38,3 +39,6 @@ func Size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", x, "KMGTPE"[unit])
 }
+
+// Amount is what is paid, in full: never as a power of ten.
+func Amount(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
