@@ -8,24 +8,24 @@ import (
 )
 
 // lineup is the waiting jobs in an order. It never grows; who leaves leaves a gap. Jobs
-// with equal pieces stand in one lane, with an index that finds the next one that is
+// with equal pieces stand in one bin, with an index that finds the next one that is
 // small or short enough.
 type lineup struct {
 	jobs  []int32 // by position
 	cores []int64 // by position; hasLeft where nobody waits
 	first int     // nobody waits before it
 	waits int     // how many wait
-	lanes []lane
-	lane  []laneAt // by position; nil where there is one lane
+	bins  []bin
+	bin   []binAt // by position; nil where there is one bin
 	scan  scan
 }
 
-type laneAt struct{ lane, index int32 }
+type binAt struct{ bin, index int32 }
 
-// lane is the jobs of one kind, or of several that are not told apart.
-type lane struct {
+// bin is the jobs of one kind, or of several that are not told apart.
+type bin struct {
 	of        *work   // one of them; nil: they differ
-	positions []int32 // in the lineup, ascending; nil where this is the only lane
+	positions []int32 // in the lineup, ascending; nil where this is the only bin
 	cores     []int64
 	limits    []grid.Tick
 	bounds    []bound // a tree: the children of i are 2i and 2i+1, the leaves are blocks of indices
@@ -39,14 +39,14 @@ type bound struct {
 }
 
 const (
-	hasLeft   = int64(math.MaxInt64)
-	laneBlock = 16
+	hasLeft  = int64(math.MaxInt64)
+	binBlock = 16
 )
 
-// A short queue has one lane, and no queue more than mostLanes.
+// A short queue has one bin, and no queue more than mostBins.
 const (
 	shortQueue = 16
-	mostLanes  = 16
+	mostBins   = 16
 )
 
 func newLineup(jobs []int32, works []work) *lineup {
@@ -55,34 +55,34 @@ func newLineup(jobs []int32, works []work) *lineup {
 		q.cores[i] = works[j].cores
 	}
 	if len(jobs) <= shortQueue {
-		q.lanes = []lane{newLane(jobs, works)}
+		q.bins = []bin{newBin(jobs, works)}
 		return q
 	}
-	q.lane = make([]laneAt, len(jobs))
-	var of [mostLanes][]int32
-	var in [mostLanes][]int32
-	var kinds [mostLanes]*work
-	lanes := 1 // the first takes those that are in no other
+	q.bin = make([]binAt, len(jobs))
+	var of [mostBins][]int32
+	var in [mostBins][]int32
+	var kinds [mostBins]*work
+	bins := 1 // the first takes those that are in no other
 	for i, j := range jobs {
 		w := &works[j]
 		k := 0
 		if len(w.pieces) == 1 {
-			for k = 1; k < lanes && !kinds[k].alike(w); k++ {
+			for k = 1; k < bins && !kinds[k].alike(w); k++ {
 			}
-			if k == mostLanes {
+			if k == mostBins {
 				k = 0
-			} else if k == lanes {
+			} else if k == bins {
 				kinds[k] = w
-				lanes++
+				bins++
 			}
 		}
-		q.lane[i] = laneAt{int32(k), int32(len(of[k]))}
+		q.bin[i] = binAt{int32(k), int32(len(of[k]))}
 		of[k], in[k] = append(of[k], j), append(in[k], int32(i))
 	}
-	for k := range lanes {
-		l := newLane(of[k], works)
+	for k := range bins {
+		l := newBin(of[k], works)
 		l.of, l.positions = kinds[k], in[k]
-		q.lanes = append(q.lanes, l)
+		q.bins = append(q.bins, l)
 	}
 	return q
 }
@@ -92,12 +92,12 @@ func (w *work) alike(o *work) bool {
 	return w.class == o.class && w.whole == o.whole && w.apart == o.apart && slices.Equal(w.pieces[0].need, o.pieces[0].need)
 }
 
-func newLane(jobs []int32, works []work) lane {
-	l := lane{cores: make([]int64, len(jobs)), limits: make([]grid.Tick, len(jobs)), leaves: 1}
+func newBin(jobs []int32, works []work) bin {
+	l := bin{cores: make([]int64, len(jobs)), limits: make([]grid.Tick, len(jobs)), leaves: 1}
 	for i, j := range jobs {
 		l.cores[i], l.limits[i] = works[j].cores, works[j].limit
 	}
-	blocks := (len(jobs) + laneBlock - 1) / laneBlock
+	blocks := (len(jobs) + binBlock - 1) / binBlock
 	for l.leaves < blocks {
 		l.leaves *= 2
 	}
@@ -114,9 +114,9 @@ func newLane(jobs []int32, works []work) lane {
 func (b bound) least(o bound) bound { return bound{min(b.cores, o.cores), min(b.limit, o.limit)} }
 
 // measure is the bound of a block.
-func (l *lane) measure(block int) bound {
+func (l *bin) measure(block int) bound {
 	b := bound{hasLeft, never}
-	for i := block * laneBlock; i < min((block+1)*laneBlock, len(l.cores)); i++ {
+	for i := block * binBlock; i < min((block+1)*binBlock, len(l.cores)); i++ {
 		if l.cores[i] != hasLeft {
 			b = b.least(bound{l.cores[i], l.limits[i]})
 		}
@@ -151,13 +151,13 @@ func (q *lineup) join(position int, w *work) {
 }
 
 func (q *lineup) update(position int) {
-	at := laneAt{0, int32(position)}
-	if q.lane != nil {
-		at = q.lane[position]
+	at := binAt{0, int32(position)}
+	if q.bin != nil {
+		at = q.bin[position]
 	}
-	l := &q.lanes[at.lane]
+	l := &q.bins[at.bin]
 	l.cores[at.index] = q.cores[position]
-	block := int(at.index) / laneBlock
+	block := int(at.index) / binBlock
 	i := l.leaves + block
 	l.bounds[i] = l.measure(block)
 	for i /= 2; i > 0; i /= 2 {
@@ -179,20 +179,20 @@ func (q *lineup) following(p int) int {
 	return -1
 }
 
-// both is a wish for a whole queue and another for one lane of it.
-type both struct{ all, lane wish }
+// both is a wish for a whole queue and another for one bin of it.
+type both struct{ all, bin wish }
 
-func (w both) grants(b bound) bool { return w.all.grants(b) && w.lane.grants(b) }
+func (w both) grants(b bound) bool { return w.all.grants(b) && w.bin.grants(b) }
 
 // next is the first index from one on that is granted, or -1.
-func (l *lane) next(from int, w both) int {
+func (l *bin) next(from int, w both) int {
 	if from >= len(l.cores) {
 		return -1
 	}
-	block := from / laneBlock
+	block := from / binBlock
 	for {
 		if w.grants(l.bounds[l.leaves+block]) {
-			for i := max(from, block*laneBlock); i < min((block+1)*laneBlock, len(l.cores)); i++ {
+			for i := max(from, block*binBlock); i < min((block+1)*binBlock, len(l.cores)); i++ {
 				if w.grants(bound{l.cores[i], l.limits[i]}) {
 					return i
 				}
@@ -223,14 +223,14 @@ func (l *lane) next(from int, w both) int {
 }
 
 // scan goes through a lineup once, from its begin. What is wished may become less on
-// the way, for all and for the lane of whom was found last.
+// the way, for all and for the bin of whom was found last.
 type scan struct {
-	wish  wish
-	lanes []laneScan
-	last  int // the lane of whom was found last
+	wish wish
+	bins []binScan
+	last int // the bin of whom was found last
 }
 
-type laneScan struct {
+type binScan struct {
 	wish   wish
 	cursor int // nobody before it is wanted
 	found  int // the first from the cursor on, if known; -1 is not known
@@ -240,11 +240,11 @@ type laneScan struct {
 // look begins a scan.
 func (q *lineup) look(w wish) *scan {
 	s := &q.scan
-	if s.wish = w; s.lanes == nil {
-		s.lanes = make([]laneScan, len(q.lanes))
+	if s.wish = w; s.bins == nil {
+		s.bins = make([]binScan, len(q.bins))
 	}
-	for i := range s.lanes {
-		s.lanes[i] = laneScan{wish: append(s.lanes[i].wish[:0], anybody), found: -1}
+	for i := range s.bins {
+		s.bins[i] = binScan{wish: append(s.bins[i].wish[:0], anybody), found: -1}
 	}
 	return s
 }
@@ -253,21 +253,21 @@ func (q *lineup) look(w wish) *scan {
 func (q *lineup) next() int {
 	s := &q.scan
 	best := -1
-	for i := range s.lanes {
+	for i := range s.bins {
 		if p := q.peek(i); p >= 0 && (best < 0 || p < best) {
 			best, s.last = p, i
 		}
 	}
 	if best >= 0 {
-		l := &s.lanes[s.last]
+		l := &s.bins[s.last]
 		l.cursor, l.found = l.found+1, -1
 	}
 	return best
 }
 
-// peek is the next position of a lane that is granted, or -1.
+// peek is the next position of a bin that is granted, or -1.
 func (q *lineup) peek(i int) int {
-	s, l := &q.scan.lanes[i], &q.lanes[i]
+	s, l := &q.scan.bins[i], &q.bins[i]
 	if s.over {
 		return -1
 	}
@@ -284,18 +284,18 @@ func (q *lineup) peek(i int) int {
 	return int(l.positions[s.found])
 }
 
-// refused tells that whom was found last has no place. Its lane then looks for less:
+// refused tells that whom was found last has no place. Its bin then looks for less:
 // who is alike and asks for as much, for as long, has none either. Even is that only
 // on which tread of the wish a job stands matters, not how long it is.
 func (q *lineup) refused(w *work, even bool) {
 	s := &q.scan
-	if q.lanes[s.last].of == nil {
+	if q.bins[s.last].of == nil {
 		return
 	}
 	from := w.limit
 	if even {
 		from = s.wish.tread(from).from
 	}
-	l := &s.lanes[s.last].wish
+	l := &s.bins[s.last].wish
 	*l = l.lower(from, w.cores-1)
 }

@@ -18,7 +18,8 @@
 // Places are drawn at random over all packages named, with a seed from the clock unless one
 // is given; it is printed, and repeats the sample. Nothing in the tree is changed: the go
 // command reads the mutant by -overlay. A mutant that does not build is drawn anew and counts
-// for nothing. One whose tests exceed the limit counts as killed: a hang is noticed.
+// for nothing. One whose tests exceed the limit counts as killed: a hang is noticed. A run that is
+// interrupted prints the score of what it has tried.
 package main
 
 import (

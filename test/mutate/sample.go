@@ -70,6 +70,9 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 	}
 	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	dead, tried := 0, 0
+	defer func() { // a sample that is cut short is one of fewer
+		fmt.Fprintf(out, "%-20s %d of %d killed (%d %%)\n", name, dead, tried, 100*dead/max(tried, 1))
+	}()
 	for _, make := range all {
 		if tried == s.number {
 			break
@@ -91,7 +94,6 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 			fmt.Fprintf(out, "survived  %s %s:%d: %s: %s\n", name, filepath.Base(m.file), m.line, m.kind, m.what)
 		}
 	}
-	fmt.Fprintf(out, "%-20s %d of %d killed (%d %%)\n", name, dead, tried, 100*dead/max(tried, 1))
 	return nil
 }
 

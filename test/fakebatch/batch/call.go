@@ -111,3 +111,8 @@ func Directives(script []byte, prefix string) []string {
 	}
 	return out
 }
+
+// NotServed says that the fake batch system has no such thing: a test must not go on as if it had.
+func NotServed(c *Call, what string) Answer {
+	return Fail(2, "fakebatch: %s %s: the fake batch system does not serve %q\n", c.Command, strings.Join(c.Args, " "), what)
+}

@@ -45,18 +45,13 @@ func Serve(s *batch.System, c *batch.Call) batch.Answer {
 	f, ok := commands[c.Command]
 	switch {
 	case !ok:
-		return notServed(c, "")
+		return batch.NotServed(c, "")
 	case len(c.Args) == 1 && c.Args[0] == "--version":
 		return batch.Out("pbs_version = 23.06.06\n")
 	case s.Faults.Down:
 		return down(s, c)
 	}
 	return f(s, c)
-}
-
-// notServed says that the fake batch system has no such thing: a test must not go on as if it had.
-func notServed(c *batch.Call, what string) batch.Answer {
-	return batch.Fail(2, "fakebatch: %s %s: the fake batch system does not serve %q\n", c.Command, strings.Join(c.Args, " "), what)
 }
 
 // down is what each command says when the server is not there. qstat still writes JSON.
@@ -108,7 +103,7 @@ func qdel(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "xW:", "")
 	switch {
 	case bad != "" || batch.Get(opts, "W") != "" && batch.Get(opts, "W") != "force":
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	case len(ids) == 0:
 		return batch.Fail(2, "usage:\n\tqdel [-W force|suppress_email=X] [-x] job_identifier...\n\tqdel --version\n")
 	}
@@ -129,7 +124,7 @@ func hold(s *batch.System, c *batch.Call, act func(j *batch.Job, letters string)
 	letters := batch.Get(opts, "h")
 	switch {
 	case bad != "":
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	case letters == "":
 		letters = "u"
 	case strings.Trim(letters, "uosn") != "":
@@ -163,7 +158,7 @@ func qrls(s *batch.System, c *batch.Call) batch.Answer {
 func qrerun(s *batch.System, c *batch.Call) batch.Answer {
 	_, ids, bad := batch.Options(c.Args, "", "")
 	if bad != "" {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	return each(s, c, ids, false, func(j *batch.Job) batch.Answer {
 		switch {
@@ -184,7 +179,7 @@ func qsig(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "s:", "")
 	what := batch.Get(opts, "s")
 	if bad != "" || what != "suspend" && what != "resume" {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	return each(s, c, ids, false, func(j *batch.Job) batch.Answer {
 		switch {
@@ -214,7 +209,7 @@ func destination(s *batch.System, c *batch.Call, j *batch.Job, route []string) *
 func qmove(s *batch.System, c *batch.Call) batch.Answer {
 	_, rest, bad := batch.Options(c.Args, "", "")
 	if bad != "" || len(rest) < 2 {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	name, server, at := strings.Cut(rest[0], "@")
 	return each(s, c, rest[1:], false, func(j *batch.Job) batch.Answer {
@@ -280,7 +275,7 @@ func qmgr(s *batch.System, c *batch.Call) batch.Answer {
 	opts, rest, bad := batch.Options(c.Args, "c:", "")
 	f := strings.Fields(batch.Get(opts, "c"))
 	if bad != "" || len(rest) > 0 || len(f) != 2 {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	switch {
 	case strings.HasPrefix("list", f[0]) && strings.HasPrefix("sched", f[1]):
@@ -288,7 +283,7 @@ func qmgr(s *batch.System, c *batch.Call) batch.Answer {
 	case strings.HasPrefix("print", f[0]) && strings.HasPrefix("server", f[1]):
 		return batch.Out("%s", printServer(s))
 	}
-	return notServed(c, f[1])
+	return batch.NotServed(c, f[1])
 }
 
 const schedText = `Sched default

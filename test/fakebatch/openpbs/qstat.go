@@ -210,7 +210,7 @@ func qstat(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "xfF:EtQB", "")
 	format := batch.Get(opts, "F")
 	if bad != "" || format != "" && format != "json" {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	asJSON := format == "json" && batch.Has(opts, "f")
 	switch {

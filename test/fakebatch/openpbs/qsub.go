@@ -127,7 +127,7 @@ func (o *order) option(s *batch.System, c *batch.Call, opt batch.Option) *batch.
 	case "z":
 		o.quiet = true
 	default:
-		a := notServed(c, "-"+opt.Name)
+		a := batch.NotServed(c, "-"+opt.Name)
 		return &a
 	}
 	return nil
@@ -136,7 +136,7 @@ func (o *order) option(s *batch.System, c *batch.Call, opt batch.Option) *batch.
 // variables reads -v; quotes, backslashes and commas in values are more than the fake batch system risks.
 func (o *order) variables(c *batch.Call, v string) *batch.Answer {
 	if strings.ContainsAny(v, "'\"\\") {
-		a := notServed(c, "-v with quotes")
+		a := batch.NotServed(c, "-v with quotes")
 		return &a
 	}
 	for _, one := range strings.Split(v, ",") {
@@ -262,7 +262,7 @@ func stream(s *batch.System, c *batch.Call, j *batch.Job, asked, kind string) st
 func qalter(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "A:l:N:p:r:o:e:", "")
 	if bad != "" {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	return each(s, c, ids, false, func(j *batch.Job) batch.Answer {
 		changed := *j
@@ -270,7 +270,7 @@ func qalter(s *batch.System, c *batch.Call) batch.Answer {
 		o := order{job: &changed, place: j.Resource("place")}
 		for _, opt := range opts {
 			if opt.Name == "o" || opt.Name == "e" {
-				return notServed(c, "-"+opt.Name)
+				return batch.NotServed(c, "-"+opt.Name)
 			}
 			if fail := o.option(s, c, opt); fail != nil {
 				return *fail

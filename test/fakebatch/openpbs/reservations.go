@@ -90,7 +90,7 @@ func rsub(s *batch.System, c *batch.Call) batch.Answer {
 	opts, rest, bad := batch.Options(c.Args, "I:N:R:E:D:l:U:W:", "")
 	switch {
 	case bad != "" || len(rest) > 0:
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	case c.User == "root" && s.NoRoot:
 		return batch.Fail(247, "pbs_rsub: Bad effective UID for reservation\n")
 	case s.NoReservations:
@@ -159,7 +159,7 @@ func decide(s *batch.System, c *batch.Call, b *batch.Reservation, j *batch.Job, 
 func rstat(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "FfBS", "")
 	if bad != "" {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	list := s.Reservations
 	var all batch.Answer
@@ -306,7 +306,7 @@ func reservationID(s *batch.System, id string) (string, bool) {
 func rdel(s *batch.System, c *batch.Call) batch.Answer {
 	_, ids, bad := batch.Options(c.Args, "", "")
 	if bad != "" || len(ids) == 0 {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	var all batch.Answer
 	for _, id := range ids {
@@ -323,7 +323,7 @@ func rdel(s *batch.System, c *batch.Call) batch.Answer {
 func ralter(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "I:R:E:D:N:U:", "")
 	if bad != "" || len(ids) != 1 {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	if v := batch.Get(opts, "I"); v != "" {
 		if n, err := strconv.Atoi(v); err != nil || n < 0 {

@@ -41,7 +41,7 @@ func (o *order) resources(s *batch.System, c *batch.Call, v string) *batch.Answe
 			o.job.Scatter = strings.Contains(value, "scatter")
 			o.job.Exclusive = strings.Contains(value, "excl")
 		case name == "nodes":
-			a := notServed(c, "-l nodes")
+			a := batch.NotServed(c, "-l nodes")
 			return &a
 		case !ok:
 			return failure(187, "%s: Unknown resource Resource_List.%s\n", c.Command, name)

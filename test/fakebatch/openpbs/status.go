@@ -189,7 +189,7 @@ func pbsnodes(s *batch.System, c *batch.Call) batch.Answer {
 	asJSON := batch.Get(opts, "F") == "json"
 	switch {
 	case bad != "" || batch.Get(opts, "F") != "" && !asJSON:
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	case batch.Has(opts, "o") || batch.Has(opts, "r"):
 		return mark(s, c, opts, names)
 	case batch.Has(opts, "l"):

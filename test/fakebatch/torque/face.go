@@ -70,18 +70,13 @@ func Serve(s *batch.System, c *batch.Call) batch.Answer {
 	f, ok := server[c.Command]
 	switch {
 	case !ok:
-		return notServed(c, "")
+		return batch.NotServed(c, "")
 	case len(c.Args) == 1 && c.Args[0] == "--version":
 		return batch.Out("Version: 6.1.3\nCommit: \n")
 	case s.Faults.Down:
 		return down(s, c)
 	}
 	return f(s, c)
-}
-
-// notServed says that the fake batch system has no such thing: a test must not go on as if it had.
-func notServed(c *batch.Call, what string) batch.Answer {
-	return batch.Fail(2, "fakebatch: %s %s: the fake batch system does not serve %q\n", c.Command, strings.Join(c.Args, " "), what)
 }
 
 // down is what each command says when pbs_server is not there.

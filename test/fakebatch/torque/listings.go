@@ -14,7 +14,7 @@ import (
 func showres(s *batch.System, c *batch.Call) batch.Answer {
 	opts, rest, bad := batch.Options(c.Args, "ngrsv", "format=")
 	if bad != "" {
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	}
 	if batch.Has(opts, "n") {
 		return byNode(s, c, rest)
@@ -80,7 +80,7 @@ func mdiag(s *batch.System, c *batch.Call) batch.Answer {
 	case !admin(s, c.User):
 		return batch.Fail(1, "ERROR:    'diagnose' failed\nERROR:    user '%s' is not authorized to execute command 'diagnose'\n\n", c.User)
 	case bad != "" || !batch.Has(opts, "r"):
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	var b strings.Builder
 	b.WriteString("Diagnosing Reservations\nResID                      Type Par   StartTime     EndTime     Duration Node Task Proc\n-----                      ---- ---   ---------     -------     -------- ---- ---- ----\n")
@@ -143,7 +143,7 @@ func accessText(r *batch.Reservation) string {
 func showbf(s *batch.System, c *batch.Call) batch.Answer {
 	opts, rest, bad := batch.Options(c.Args, "vu:d:n:r:", "format=")
 	if bad != "" || len(rest) > 0 {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	who, least, want := c.User, time.Duration(0), 1
 	if u := batch.Get(opts, "u"); u != "" {
@@ -152,14 +152,14 @@ func showbf(s *batch.System, c *batch.Call) batch.Answer {
 	if v := batch.Get(opts, "d"); v != "" {
 		d, ok := length(v)
 		if !ok {
-			return notServed(c, "-d "+v)
+			return batch.NotServed(c, "-d "+v)
 		}
 		least = d
 	}
 	if v := batch.Get(opts, "r"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil {
-			return notServed(c, "-r "+v)
+			return batch.NotServed(c, "-r "+v)
 		}
 		want = n
 	}

@@ -17,7 +17,7 @@ var configuration string
 
 func showconfig(s *batch.System, c *batch.Call) batch.Answer {
 	if len(c.Args) > 0 {
-		return notServed(c, c.Args[0])
+		return batch.NotServed(c, c.Args[0])
 	}
 	text := strings.ReplaceAll(configuration, "pbs1", s.Host)
 	if s.ExactNodes {
@@ -97,11 +97,11 @@ func showq(s *batch.System, c *batch.Call) batch.Answer {
 	case bad != "":
 		return batch.Fail(1, "Usage: showq [FLAGS]\n  --about\n  --configfile=<FILENAME>\n  --format=<FORMAT>\n  --help\n  --host=<SERVERHOSTNAME>\n  --keyfile=<FILENAME>\n  --loglevel=<LOGLEVEL>\n  --port=<SERVERPORT>\n  --version\n\n  -b // BLOCKED QUEUE\n  -i // IDLE QUEUE\n  -r // ACTIVE QUEUE\n  -u [<USER>]\n  -v // VERBOSE\n")
 	case len(rest) > 0:
-		return notServed(c, rest[0])
+		return batch.NotServed(c, rest[0])
 	case (batch.Has(opts, "i") || batch.Has(opts, "r")) && !admin(s, c.User):
 		return batch.Fail(1, "ERROR:    'showq' failed\nERROR:  not authorized to run this command\n\n")
 	case batch.Has(opts, "i") || batch.Has(opts, "r"):
-		return notServed(c, "-i, -r")
+		return batch.NotServed(c, "-i, -r")
 	}
 	var running, idle, blocked []*batch.Job
 	for _, j := range jobs(s) {
@@ -188,7 +188,7 @@ func percent(a, b int) float64 {
 // showstart tells the start of a job, or of a hypothetical one: PROCS@TIME.
 func showstart(s *batch.System, c *batch.Call) batch.Answer {
 	if len(c.Args) != 1 || strings.HasPrefix(c.Args[0], "-") {
-		return notServed(c, strings.Join(c.Args, " "))
+		return batch.NotServed(c, strings.Join(c.Args, " "))
 	}
 	name := c.Args[0]
 	none := func(name string) batch.Answer {
@@ -223,7 +223,7 @@ func showstart(s *batch.System, c *batch.Call) batch.Answer {
 func checkjob(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "v", "")
 	if bad != "" || len(ids) != 1 || len(opts) > 0 {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	j := find(s, ids[0])
 	switch {

@@ -36,7 +36,7 @@ func qdel(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "pW:m:", "")
 	switch {
 	case bad != "":
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	case len(ids) == 0:
 		return batch.Fail(2, "usage: qdel [{ -a | -c | -p | -t | -W delay | -m message}] [-b retry_seconds] [<JOBID>[<JOBID>]|'all'|'ALL']...\n       -a -c, -m, -p, -t, and -W are mutually exclusive\n")
 	}
@@ -80,7 +80,7 @@ func letters(c *batch.Call, opts []batch.Option) (string, *batch.Answer) {
 func qhold(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "h:", "")
 	if bad != "" {
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	}
 	kind, fail := letters(c, opts)
 	if fail != nil {
@@ -103,7 +103,7 @@ func qhold(s *batch.System, c *batch.Call) batch.Answer {
 func qrls(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "h:", "")
 	if bad != "" {
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	}
 	kind, fail := letters(c, opts)
 	if fail != nil {
@@ -124,7 +124,7 @@ func qrls(s *batch.System, c *batch.Call) batch.Answer {
 func qrerun(s *batch.System, c *batch.Call) batch.Answer {
 	_, ids, bad := batch.Options(c.Args, "f", "")
 	if bad != "" {
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	}
 	return each(s, c, ids, false, func(j *batch.Job) batch.Answer {
 		switch {
@@ -146,7 +146,7 @@ func qsig(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "s:", "")
 	sig, known := signals[batch.Get(opts, "s")]
 	if bad != "" || !known {
-		return notServed(c, "-s "+batch.Get(opts, "s"))
+		return batch.NotServed(c, "-s "+batch.Get(opts, "s"))
 	}
 	return each(s, c, ids, false, func(j *batch.Job) batch.Answer {
 		if !j.Runs() {
@@ -160,7 +160,7 @@ func qsig(s *batch.System, c *batch.Call) batch.Answer {
 func qalter(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "A:h:l:N:p:r:W:", "")
 	if bad != "" {
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	}
 	return each(s, c, ids, true, func(j *batch.Job) batch.Answer {
 		if j.Ended() {
@@ -171,7 +171,7 @@ func qalter(s *batch.System, c *batch.Call) batch.Answer {
 		o := order{job: &changed}
 		for _, opt := range opts {
 			if opt.Name == "h" {
-				return notServed(c, "-h")
+				return batch.NotServed(c, "-h")
 			}
 			if fail := o.option(s, c, opt); fail != nil {
 				fail.Stderr = []byte(strings.Replace(string(fail.Stderr), "qsub: submit error (", "qalter: (", 1))

@@ -11,7 +11,7 @@ import (
 func pbsnodes(s *batch.System, c *batch.Call) batch.Answer {
 	opts, names, bad := batch.Options(c.Args, "axlno:c:r:N:", "")
 	if bad != "" {
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	}
 	for _, o := range opts {
 		if o.Name == "o" || o.Name == "c" || o.Name == "r" {

@@ -149,7 +149,7 @@ func ranges(n []int) string {
 func qstat(s *batch.System, c *batch.Call) batch.Answer {
 	opts, ids, bad := batch.Options(c.Args, "fx1tQBanu:", "")
 	if bad != "" {
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	}
 	switch {
 	case batch.Has(opts, "Q"):

@@ -42,7 +42,7 @@ func qsub(s *batch.System, c *batch.Call) batch.Answer {
 		return batch.Fail(2, "qsub: invalid option -- '%s'\n[exiting]\n\n%s", bad, qsubUsage)
 	}
 	if len(rest) > 1 {
-		return notServed(c, rest[1])
+		return batch.NotServed(c, rest[1])
 	}
 	script, name, fail := script(c, rest)
 	if fail != nil {
@@ -157,7 +157,7 @@ func (o *order) option(s *batch.System, c *batch.Call, opt batch.Option) *batch.
 	case "z":
 		o.quiet = true
 	default:
-		a := notServed(c, "-"+opt.Name)
+		a := batch.NotServed(c, "-"+opt.Name)
 		return &a
 	}
 	return nil

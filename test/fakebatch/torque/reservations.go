@@ -51,7 +51,7 @@ func setres(s *batch.System, c *batch.Call) batch.Answer {
 	opts, rest, bad := batch.Options(c.Args, "a:d:e:n:r:s:u:x:", "")
 	switch {
 	case bad != "":
-		return notServed(c, "-"+bad)
+		return batch.NotServed(c, "-"+bad)
 	case len(rest) == 0:
 		return batch.Fail(1, "%s", setresUsage)
 	case !admin(s, c.User):
@@ -62,7 +62,7 @@ func setres(s *batch.System, c *batch.Call) batch.Answer {
 		return setresFailed("cannot create reservation (invalid timeframe)")
 	}
 	if flag := batch.Get(opts, "x"); flag != "" && flag != "BYNAME" { // which both Mauis take, and ignore
-		return notServed(c, "-x "+flag)
+		return batch.NotServed(c, "-x "+flag)
 	}
 	if a := batch.Get(opts, "a"); a != "" {
 		b.Accounts = strings.Split(a, ":")

@@ -137,16 +137,16 @@ func qmgr(s *batch.System, c *batch.Call) batch.Answer {
 	opts, rest, bad := batch.Options(c.Args, "c:", "")
 	f := strings.Fields(batch.Get(opts, "c"))
 	if bad != "" || len(rest) > 0 || len(f) == 0 {
-		return notServed(c, bad)
+		return batch.NotServed(c, bad)
 	}
 	verb := map[string]string{"p": "print", "print": "print", "l": "list", "list": "list"}[f[0]]
 	switch {
 	case verb == "" && (f[0] == "set" || f[0] == "create" || f[0] == "s" || f[0] == "c"):
-		return notServed(c, f[0])
+		return batch.NotServed(c, f[0])
 	case verb == "":
 		return batch.Fail(2, "qmgr: Illegal operation: %s\nTry 'help' if you are having trouble.\n", f[0])
 	case len(f) == 1:
-		return notServed(c, f[0])
+		return batch.NotServed(c, f[0])
 	}
 	switch what := f[1]; {
 	case strings.HasPrefix("server", what) && verb == "print":
@@ -159,14 +159,14 @@ func qmgr(s *batch.System, c *batch.Call) batch.Answer {
 		n := s.Node(f[2])
 		return batch.Out("Node %s\n%s\n", n.Name, nodeText(s, n, c.Now, "\t"))
 	}
-	return notServed(c, f[1])
+	return batch.NotServed(c, f[1])
 }
 
 func listQueue(s *batch.System, c *batch.Call, verb, name string) batch.Answer {
 	q := s.Queue(name)
 	switch {
 	case strings.HasPrefix(name, "@"):
-		return notServed(c, name)
+		return batch.NotServed(c, name)
 	case q == nil:
 		return batch.Fail(2, "qmgr obj=%s svr=default: Unknown queue MSG=cannot locate queue %s\n", name, name)
 	case verb == "print":
