@@ -82,9 +82,18 @@ func cancelFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) erro
 		if *asJSON {
 			return cli.PrintJSON(cmd.OutOrStdout(), s)
 		}
-		cmd.Printf("%s: cancelled; %s\n", id, tasksText(&s))
+		cmd.Println(cancelledFlow(&s))
 		return nil
 	}
+}
+
+// cancelledFlow says what the cancel of a workflow has done.
+func cancelledFlow(s *api.FlowStatus) string {
+	did := "cancelled"
+	if s.Ended != 0 && !s.Cancelled {
+		did = "had ended already"
+	}
+	return fmt.Sprintf("%s: %s; %s", s.ID, did, tasksText(s))
 }
 
 // waitFlow waits for the end of a workflow, and fetches what f says.
