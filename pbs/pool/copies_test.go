@@ -269,3 +269,39 @@ func TestCheckpointOfAnotherPlatform(t *testing.T) {
 		}
 	}
 }
+
+// Who has lost hears so before what the winner has brought moves to its places: nothing of the other's can come between.
+func TestCopiesEndBeforeFilesMove(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]int{"the lead wins": 0, "the copy wins": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, j, a, b, onA, onB := race(t, twice)
+			both, reports := []*puppet{a, b}, []line.Report{onA, onB}
+			for i, p := range both {
+				if status := p.leaves(reports[i], "out", string(rune('a'+i))); status != http.StatusOK {
+					t.Fatalf("the output is answered %d", status)
+				}
+			}
+			loser, lost := both[1-first], reports[1-first]
+			move := s.HoldFiles(j.ID)
+			answer := make(chan int, 1)
+			go func() { answer <- both[first].ends(reports[first], line.ByItself) }()
+			s.until("the other has lost it", func() bool { return len(loser.stands(lost).Jobs) == 0 })
+			if status := loser.leaves(lost, "late", "x"); status != http.StatusForbidden {
+				t.Errorf("what comes late is answered %d", status)
+			}
+			if names, _ := content(t, j); slices.Contains(names, "out") {
+				t.Error("the files have moved")
+			}
+			move()
+			if status := <-answer; status != http.StatusOK {
+				t.Errorf("the end is answered %d", status)
+			}
+			s.end(j)
+			if names, out := content(t, j); len(names) != 1 || out != string(rune('a'+first)) {
+				t.Errorf("there is %q: %q", names, out)
+			}
+		})
+	}
+}

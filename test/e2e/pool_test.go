@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -15,8 +16,8 @@ import (
 	"gbroker/test/cluster"
 )
 
-// desktops makes a site a pool, and starts its daemon.
-func desktops(t *testing.T, dir string) *cluster.Site {
+// desktops makes a site a pool that does not trust some computers, and starts its daemon.
+func desktops(t *testing.T, dir string, untrusted ...string) *cluster.Site {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -24,7 +25,8 @@ func desktops(t *testing.T, dir string) *cluster.Site {
 	s := newSite(t, dir, "desks", cluster.Options{Batch: "pool", Agents: l.Addr().String()})
 	text, err := os.ReadFile(s.Config())
 	must(t, err)
-	quick := strings.NewReplacer("  # interval: 30s\n", "  interval: 1s\n", "  # silence: 10m\n", "  silence: 10s\n").Replace(string(text))
+	quick := strings.NewReplacer("  # interval: 30s\n", "  interval: 1s\n", "  # silence: 10m\n", "  silence: 10s\n",
+		"  # untrusted: []\n", fmt.Sprintf("  untrusted: [%s]\n", strings.Join(untrusted, ", "))).Replace(string(text))
 	must(t, os.WriteFile(s.Config(), []byte(quick), 0o600))
 	start(t, s)
 	return s
