@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -212,22 +212,14 @@ func (f *poolFlags) run(cmd *cobra.Command) error {
 	if f.seed == 0 {
 		f.seed = rand.Uint64() >> 16
 	}
-	bar := newProgress(cmd.ErrOrStderr(), len(tasks)*f.seeds)
-	bar.unit = "runs"
-	rows, partial := pool.Run(cmd.Context(), tasks, pool.Options{Seed: f.seed, Seeds: f.seeds, Workers: f.workers, Seen: func(done, _ int) { bar.at(done) }})
-	bar.done()
-	if err := f.print(cmd.OutOrStdout(), rows); err != nil {
-		return err
-	}
-	if f.plot != "" && !partial {
-		if err := pool.Draw(f.plot, f.title, rows, measures); err != nil {
-			return err
-		}
-	}
-	if partial {
-		return errors.New("interrupted: the results are partial")
-	}
-	return nil
+	return inWorlds(cmd, len(tasks), pool.Options{Seed: f.seed, Seeds: f.seeds, Workers: f.workers},
+		func(ctx context.Context, o pool.Options) ([]pool.Row, bool) { return pool.Run(ctx, tasks, o) }, f.print,
+		func(rows []pool.Row) error {
+			if f.plot == "" {
+				return nil
+			}
+			return pool.Draw(f.plot, f.title, rows, measures)
+		})
 }
 
 // poolRow is a row in JSON.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -123,20 +123,14 @@ func (f *bagFlags) run(cmd *cobra.Command) error {
 	if f.seed == 0 {
 		f.seed = rand.Uint64() >> 16
 	}
-	bar := newProgress(cmd.ErrOrStderr(), len(models)*f.seeds)
-	bar.unit = "runs"
-	rows, partial := pool.RunBags(cmd.Context(), models, pool.Options{Seed: f.seed, Seeds: f.seeds, Workers: f.workers, Seen: func(done, _ int) { bar.at(done) }})
-	bar.done()
-	if err := f.print(cmd.OutOrStdout(), rows); err != nil {
-		return err
-	}
-	if partial {
-		return errors.New("interrupted: the results are partial")
-	}
-	if f.plot != "" {
-		return pool.DrawBags(f.plot, f.title, rows, pool.BagMeasures[at])
-	}
-	return nil
+	return inWorlds(cmd, len(models), pool.Options{Seed: f.seed, Seeds: f.seeds, Workers: f.workers},
+		func(ctx context.Context, o pool.Options) ([]pool.BagRow, bool) { return pool.RunBags(ctx, models, o) }, f.print,
+		func(rows []pool.BagRow) error {
+			if f.plot == "" {
+				return nil
+			}
+			return pool.DrawBags(f.plot, f.title, rows, pool.BagMeasures[at])
+		})
 }
 
 // bagRow is a row in JSON.
