@@ -157,7 +157,7 @@ func (s *System) dated(o offers) (list []*entry, jobs []desks.Job) {
 // passDeadlines starts jobs with deadlines by the rule, and gives those that no computer is foreseen to end in time; s.mu is held.
 func (s *System) passDeadlines() (late map[*entry]bool) {
 	late = map[*entry]bool{}
-	for {
+	for preempted := false; ; {
 		now, computers := control.Now(), s.sorted()
 		kept := s.turns(computers)
 		list, jobs := s.dated(offersOf(computers))
@@ -175,6 +175,11 @@ func (s *System) passDeadlines() (late map[*entry]bool) {
 		}
 		if given > 0 {
 			continue
+		}
+		if !preempted {
+			if preempted = s.preempt(now, computers, list, jobs, kept); preempted {
+				continue
+			}
 		}
 		for _, i := range desks.Hopeless(now, s.desks(now, computers, true), jobs) {
 			late[list[i]] = true
