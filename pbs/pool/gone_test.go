@@ -61,9 +61,9 @@ func TestComputerLosesItsFolder(t *testing.T) {
 	s := newSite(t)
 	p := s.puppet("a")
 	j := s.submit("true", nil)
-	p.start(j)
+	r := p.start(j)
 	other := s.submit("true", nil)
-	s.until("it is given another", func() bool { return len(p.report().Jobs) > 1 })
+	s.until("it is given another", func() bool { return len(p.report(r).Jobs) > 1 })
 	p.session = line.Nonce()
 	p.must(line.ConnectPath, line.Connect{Version: line.Version, Session: p.session}, nil)
 	if e, err := s.Progress(t.Context(), j.ID, j.Control); err != nil || e.Cause != grid.CutOff || !strings.Contains(e.Detail, "its computer a has lost it") {
