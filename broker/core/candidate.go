@@ -244,6 +244,7 @@ func (c *ownership) prepare(a *acceptance) {
 		c.jobs[b.Job] = j
 	}
 	j.rec.Role = grid.Prepared
+	same := b.Digest == j.sum()
 	if !c.isHome(j) { // a home knows the state from the owner's reports
 		c.begins(j, grid.Moving)
 		j.replace(a.offer.Job, b.Digest) // a tombstone keeps no more of the job than that it was here
@@ -253,7 +254,9 @@ func (c *ownership) prepare(a *acceptance) {
 	j.rec.Owner = a.from
 	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
-	j.rec.Certificates, j.rec.Hops = a.offer.Certificates, a.offer.Hops
+	if j.rec.Hops = a.offer.Hops; a.from != j.rec.Job.Home || !same {
+		j.rec.Certificates = a.offer.Certificates
+	} // a home shows none, and those of before tell to whom the job went from here
 	j.began, j.heard, j.after, j.reconciled = c.now, c.now, c.recovery.mark(a.from), true
 	j.came = arrival{b.Epoch, c.cfg.Journal.Sequence}
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
