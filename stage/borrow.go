@@ -69,7 +69,7 @@ func (v *server) lend(q request, buf []byte, pace *pacer) error {
 		return pace.write(refusal(err))
 	}
 	defer f.Close()
-	return send(f, q.offset, q.length, buf, pace)
+	return v.send(f, q, q.length, buf, pace)
 }
 
 func (s *Stager) openLent(q request) (*os.File, error) {

@@ -57,9 +57,16 @@
 //	          4 credentials: those of the job's user, at most 64 KiB, for the candidate whose
 //	            right is that to the inputs; path is "credentials". No bytes are none
 //	          5 lent: a content of the cache; path is a token, see borrow.go
+//	blocks    a list of set 1 whose path is "blocks" asks for all later reads on this stream, but of set 3,
+//	            to be answered in blocks; it is done with no bytes. An older server refuses it as invalid
 //	status    0 done: the bytes asked for
 //	          1 invalid   2 not found   3 not allowed   4 not yet   5 unavailable:
 //	            the bytes are the reason, for people, at most 1024
+//
+//	block:    length u32 (1 to 128 KiB) | length on the way u32 | that many bytes, one frame of zstd if these are fewer
+//
+// The length of an answer in blocks is that of the plain bytes. A block is compressed where that pays, as measured on the blocks before;
+// ranges and hashes are of plain bytes.
 //
 // The server asks [Config].Authorize about each request, serves only files of the
 // manifest it is given, and closes a stream on which a request breaks these rules,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -285,13 +286,14 @@ func (p *pull) stream(ctx context.Context, apart bool, ends func() bool) error {
 	defer p.s.buffers.Put(buf)
 	h := blake3.New(32, nil)
 	room := int64(windowBytes)
+	var from io.Reader // as the other side answers; not known before its first word
+	asks := request{kind: kindList, set: Inputs, job: p.job, path: blocksPath}.append(nil)
 	for {
 		var more []*span
 		if !ends() {
 			more = p.take(maxUnderWay-len(under), room, len(under) == 0)
 		}
 		under = append(under, more...)
-		var asks []byte
 		for _, sp := range more {
 			room -= sp.length()
 			asks = p.request(sp).append(asks)
@@ -303,9 +305,15 @@ func (p *pull) stream(ctx context.Context, apart bool, ends func() bool) error {
 			if err := c.send(asks); err != nil {
 				return err
 			}
+			asks = nil
+		}
+		if from == nil {
+			if from, err = agreed(c); err != nil {
+				return err
+			}
 		}
 		sp := under[0]
-		ok, err := p.receive(c, sp, h, buf[:])
+		ok, err := p.receive(c, from, sp, h, buf[:])
 		if err != nil {
 			return err
 		}
@@ -329,8 +337,18 @@ func (p *pull) request(sp *span) request {
 	return q
 }
 
+// agreed is what answers are read from, as the first one says: an older peer knows no blocks.
+func agreed(c *stream) (io.Reader, error) {
+	_, err := readAnswer(c, 0)
+	var no *refused
+	if errors.As(err, &no) && no.final() {
+		return c, nil
+	}
+	return &blocks{r: c}, err
+}
+
 // receive takes one answer into its place; false if its bytes are wrong.
-func (p *pull) receive(c *stream, sp *span, h *blake3.Hasher, buf []byte) (bool, error) {
+func (p *pull) receive(c *stream, from io.Reader, sp *span, h *blake3.Hasher, buf []byte) (bool, error) {
 	n, err := readAnswer(c, sp.length())
 	var no *refused
 	if errors.As(err, &no) && no.final() {
@@ -348,7 +366,7 @@ func (p *pull) receive(c *stream, sp *span, h *blake3.Hasher, buf []byte) (bool,
 	}
 	h.Reset()
 	for at := sp.offset(); n > 0; {
-		k, err := readFull(c, buf[:min(n, int64(len(buf)))])
+		k, err := readFull(from, buf[:min(n, int64(len(buf)))])
 		if err != nil {
 			return false, err
 		}

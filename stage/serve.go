@@ -81,6 +81,7 @@ type server struct {
 	stop    chan struct{}
 	heard   error // why listen ended; read after it has
 	of      map[fetched]bool
+	coder   *coder // of a stream that has asked for blocks
 }
 
 func (v *server) listen() {
@@ -135,6 +136,10 @@ func (v *server) answer() error {
 }
 
 func (v *server) one(q request, buf []byte, pace *pacer) error {
+	if q.kind == kindList && q.set == Inputs && q.path == blocksPath {
+		v.coder = &coder{}
+		return pace.write([]byte{statusDone, 0, 0, 0, 0})
+	}
 	if q.set == lent {
 		return v.lend(q, buf, pace)
 	}
@@ -172,7 +177,19 @@ func (v *server) one(q request, buf []byte, pace *pacer) error {
 	if q.set != Work {
 		v.deliver(q, length)
 	}
-	return send(f, q.offset, length, buf, pace)
+	return v.send(f, q, length, buf, pace)
+}
+
+// send answers a read with length bytes of f: in blocks, if the stream has asked for that.
+func (v *server) send(f io.ReaderAt, q request, length int64, buf []byte, pace *pacer) error {
+	if v.coder == nil || q.set == Work {
+		return send(f, q.offset, length, buf, pace)
+	}
+	saved, err := v.coder.send(f, q.offset, length, buf, pace)
+	if q.set != lent {
+		v.deliver(q, -saved) // the time is that of what went over the way
+	}
+	return err
 }
 
 // file is what a read is answered from.
