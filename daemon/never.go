@@ -11,7 +11,7 @@ import (
 )
 
 // never refuses a job of which all sites have said that they could never run it; nil where one may.
-func never(j *grid.Job, d grid.Decision) error {
+func never(j *grid.Job, d grid.Decision, known []sized) error {
 	switch deadline := j.Terms.Deadline; {
 	case !core.Never(d):
 		return nil
@@ -21,12 +21,18 @@ func never(j *grid.Job, d grid.Decision) error {
 		d.Candidates = slices.DeleteFunc(d.Candidates, func(c grid.Candidate) bool { return !slices.Contains(j.Sites.Only, c.Site) })
 		return fmt.Errorf("%w: the job cannot run in its reservation: %s", grid.ErrInvalid, core.Reasons(d))
 	}
-	return &api.Impossible{Why: core.Reasons(d), Wide: tooWideForAll(d)}
+	return &api.Impossible{Why: core.Reasons(d), Wide: couldBeSpread(j, d, known)}
 }
 
-// tooWideForAll tells of a job that is wider than every site alone.
-func tooWideForAll(d grid.Decision) bool {
-	return len(d.Candidates) > 1 && slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.TooWide })
+// couldBeSpread tells of a job that is wider than every site alone, and asks for one, that several together have the processors.
+func couldBeSpread(j *grid.Job, d grid.Decision, known []sized) bool {
+	wide := slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal != nil && c.Refusal.TooWide })
+	if !wide || len(d.Candidates) < 2 || j.Coallocation != nil || len(j.Demand.Chunks) != 1 {
+		return false
+	}
+	spread := *j
+	spread.Coallocation = &grid.Coallocation{Sites: grid.MaxPartSites, PerSite: 1}
+	return tooWide(&spread, known) == ""
 }
 
 // Never says of each job why no site that is known here could ever run it; "" where one may. Those that any site can run are not asked about.

@@ -31,6 +31,8 @@ func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, n 
 		return giveUp, nil
 	case n.Guaranteed && j.Reservation != "":
 		return giveUp, fmt.Errorf("%w: a job is guaranteed by a reservation that is made for it, or for one that there is: not both", grid.ErrInvalid)
+	case n.Guaranteed && j.Coallocation != nil:
+		return giveUp, fmt.Errorf("%w: --guaranteed reserves at one site, and a job that may have several reserves at all of them by itself: leave out one of the two", grid.ErrInvalid)
 	case n.Guaranteed:
 		made, err := s.guarantee(ctx, j)
 		if err != nil {
@@ -66,10 +68,21 @@ func (s service) hold(j *grid.Job, id grid.ReservationID) {
 	}
 }
 
+// standing is the state of a reservation, with why it is over or which job has it.
+func standing(r *grid.Reservation) string {
+	switch {
+	case r.State.Over() && r.Reason != "":
+		return fmt.Sprintf("%v: %s", r.State, r.Reason)
+	case !r.State.Over() && r.For != "":
+		return fmt.Sprintf("%v, of job %s", r.State, r.For)
+	}
+	return r.State.String()
+}
+
 // bind pins a job to a reservation and its site.
 func (s service) bind(j *grid.Job, r grid.Reservation) error {
 	if r.State.Over() || r.For != "" {
-		return fmt.Errorf("%w: reservation %s is %v %s %s", grid.ErrInvalid, r.ID, r.State, r.Reason, r.For)
+		return fmt.Errorf("%w: reservation %s is %s", grid.ErrInvalid, r.ID, standing(&r))
 	}
 	site := r.Site
 	if site == "" {
@@ -102,7 +115,7 @@ func (s service) guarantee(ctx context.Context, j *grid.Job) (grid.Reservation, 
 		}
 		return r, err
 	}
-	if err := never(j, d); err != nil {
+	if err := never(j, d, s.site.sizes()); err != nil {
 		return grid.Reservation{}, err
 	}
 	return grid.Reservation{}, fmt.Errorf("%w: no site can run it now: %s", grid.ErrNotYet, core.Reasons(d))

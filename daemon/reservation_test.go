@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,5 +136,28 @@ func TestGraceOfVanishedAttempts(t *testing.T) {
 		if got := cfg.grace(); got != c.want {
 			t.Errorf("%s, polled each %v: %v", c.system, c.refresh, got)
 		}
+	}
+}
+
+// What is said of a reservation that takes no job names what has ended it, or the job that has it.
+func TestStandingOfAReservation(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]grid.Reservation{
+		"RELEASED: given up by root": {State: grid.Released, Reason: "given up by root"}, "RELEASED": {State: grid.Released, For: "a.1"},
+		"BOUND, of job a.1": {State: grid.Bound, For: "a.1"}, "CONFIRMED": {State: grid.Confirmed, Reason: "x"},
+	} {
+		if got := standing(&r); got != want {
+			t.Errorf("%q, and not %q", got, want)
+		}
+	}
+}
+
+// A job that may have several sites reserves by itself: it is not guaranteed one.
+func TestNoGuaranteeOverSeveralSites(t *testing.T) {
+	t.Parallel()
+	j := grid.Job{Coallocation: &grid.Coallocation{Sites: 2, PerSite: 1}}
+	_, err := service{}.reserved(t.Context(), api.Identity{}, &j, api.NewJob{Guaranteed: true})
+	if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "leave out one of the two") || j.Guaranteed != nil {
+		t.Errorf("%v, %+v", err, j)
 	}
 }

@@ -161,7 +161,7 @@ func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if err != nil {
 		return err
 	}
-	return never(&j, d)
+	return never(&j, d, s.site.sizes())
 }
 
 // Where asks every site, as if the job had been handed in now.

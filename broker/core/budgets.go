@@ -140,14 +140,22 @@ func (c *budgets) settle(j *job) {
 	c.book.Settle(r.Job.User.Name, r.Job.ID, ran)
 }
 
-// admit refuses a job that would pay more, by its fee, than its user has free.
+// admit refuses a job for which its user has too little.
 func (c *budgets) admit(j *grid.Job) error {
+	if no := c.beyond(j); no != nil {
+		return fmt.Errorf("%w: %s", grid.ErrNotYet, no.Reason)
+	}
+	return nil
+}
+
+// beyond says of a job that it would pay more, by its fee, than its user has free.
+func (c *budgets) beyond(j *grid.Job) *grid.Refusal {
 	is, _ := c.book.Get(j.User.Name)
 	cost := budget.CostOf(feeOf(j), j.Demand.Cores(), j.Walltime)
 	if free := max(is.Free(), 0); c.book.Limited(j.User.Name) && cost > free {
-		return fmt.Errorf("%w: it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v held): "+
+		return forNow(fmt.Sprintf("it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v held): "+
 			"lower its fee or its walltime, wait until what is held is free, or ask the administrator of this site for more",
-			grid.ErrNotYet, cost, feeOf(j), j.Demand.Cores(), j.Walltime.Duration(), j.User.Name, free, is.Granted, is.Spent, is.Held())
+			cost, feeOf(j), j.Demand.Cores(), j.Walltime.Duration(), j.User.Name, free, is.Granted, is.Spent, is.Held()))
 	}
 	return nil
 }

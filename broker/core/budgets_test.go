@@ -1,9 +1,12 @@
 package core
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // What a job would cost is compared with what is free as it would be when handed in, part after part, and nothing is held.
@@ -106,3 +109,25 @@ func TestALostJobIsChargedForItsResult(t *testing.T) {
 }
 
 func first[A, B any](a A, _ B) A { return a }
+
+// What would be refused by its fee when it is handed in is so where it is only asked about, also of several sites.
+func TestWhereBeyondTheFee(t *testing.T) {
+	t.Parallel()
+	for _, fee := range []int64{0, 9} {
+		c, e, shot := wherever(4)
+		c.Step(1000, BudgetsChanged{map[string]grid.Amount{e.Job.User.Name: 1}})
+		e.All, e.Job.Terms.Fee, e.Job.Coallocation = true, fee, &grid.Coallocation{Sites: 2, PerSite: 1}
+		effects := append(c.Step(1000, e), c.Step(1000, Looked{Snapshot: shot})...)
+		asks := slices.ContainsFunc(effects, func(x Effect) bool { s, is := x.(Send); return is && s.Message.Kind() == wire.KindSlots })
+		if asks != (fee == 0) {
+			t.Errorf("fee %d: slots are asked for: %v", fee, asks)
+		}
+		if fee == 0 {
+			continue
+		}
+		d := decided(replied(c, effects, map[grid.PeerID]grid.Estimate{"a": {Wait: 5}, "b": {Wait: 9}}))
+		if no := c.budgets.admit(&e.Job); d == nil || d.Chosen != "" || no == nil || !strings.HasSuffix(no.Error(), d.Candidates[1].Refusal.Reason) {
+			t.Errorf("told is %+v, and handed in: %v", d, no)
+		}
+	}
+}

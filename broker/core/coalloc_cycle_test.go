@@ -142,6 +142,37 @@ func TestOneCycleForAll(t *testing.T) {
 	}
 }
 
+// What a cycle says for many wholes and sites: a question of each whole for each site, of which one in all asks it for slots.
+func TestQuestionsOfACycle(t *testing.T) {
+	t.Parallel()
+	const wholes, sites = 100, 8
+	c := newCoallocated(t, 0, nil)
+	c.f.at = nil
+	for i := range sites {
+		c.f.at = append(c.f.at, reachable{peer: grid.PeerID(fmt.Sprint("p", i)), name: grid.SiteName(fmt.Sprint("s", i))})
+	}
+	for i := range wholes - 1 {
+		c.also(grid.NewJobID("a", fmt.Sprintf("01%024d", i)), func(*grid.Job) {})
+	}
+	c.settled()
+	full, bytes := 0, 0
+	for _, m := range c.f.said {
+		q := m.(wire.Slots)
+		q.User.Home = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+		frame, err := wire.Encode(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes += len(frame); !q.Brief {
+			full++
+		}
+	}
+	if len(c.f.said) != wholes*sites || full != sites || bytes > 256*len(c.f.said) {
+		t.Errorf("%d wholes and %d sites: %d questions, %d of them for slots, %d bytes", wholes, sites, len(c.f.said), full, bytes)
+	}
+	t.Logf("%d bytes a question", bytes/len(c.f.said))
+}
+
 // What rounds of this home hold is not planned again, though a site has not seen it yet.
 func TestHeldIsNotPlannedAgain(t *testing.T) {
 	t.Parallel()

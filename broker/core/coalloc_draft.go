@@ -50,12 +50,21 @@ func (s *coallocation) weighDraft(d *draft) {
 
 // paid leaves nothing of a choice that the budget of the job's user does not cover: a round of it would be given up.
 func (s *coallocation) paid(d *draft, got *plan.Allocated) {
+	if why := s.unpaid(&d.job.Job, got); why != "" {
+		*got = plan.Allocated{Best: got.Best, Why: why}
+	}
+}
+
+// unpaid says of which of the chosen sites the budget of the job's user does not cover what it asks, beside those before it; "" of none.
+func (s *coallocation) unpaid(j *grid.Job, got *plan.Allocated) string {
 	costs := make([]grid.Amount, len(got.Parts))
 	for i := range got.Parts {
 		rate, cores := rateOf(&got.Parts[i])
 		costs[i] = budget.CostOf(rate, cores, got.Limit)
 	}
-	if at, no := s.wholes.short(&d.job.Job, costs); no != nil {
-		*got = plan.Allocated{Best: got.Best, Why: fmt.Sprintf("%s: %s", got.Parts[at].Site, words(no))}
+	at, no := s.wholes.short(j, costs)
+	if no == nil {
+		return ""
 	}
+	return fmt.Sprintf("%s: %s", got.Parts[at].Site, words(no))
 }

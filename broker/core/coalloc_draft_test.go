@@ -28,6 +28,20 @@ func TestADraftBeyondTheBudget(t *testing.T) {
 	}
 }
 
+// So nothing is reserved for it, and its job waits with that reason.
+func TestNothingIsReservedBeyondTheBudget(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	c.f.poor = budget.Short(5, 1)
+	c.want("save PLANNED, Slots>b, Slots>c")
+	c.slots("b", 0, 4)
+	c.slots("c", 0, 4)
+	c.want("save PLANNED")
+	if r := c.rec(); r.Round != 0 || r.Next <= c.f.now || r.Choice == nil || !strings.Contains(r.Choice.Why, "b: the budget of its user does not cover it") {
+		t.Errorf("it is %+v", r)
+	}
+}
+
 // What would be chosen for a job is told when all have answered, or when they have had their time; nothing is kept of it.
 func TestADraftOfAWhole(t *testing.T) {
 	t.Parallel()

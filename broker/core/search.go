@@ -19,6 +19,7 @@ type search struct {
 
 	budgets interface {
 		holdFor(j *job, row *grid.Candidate) *grid.Refusal
+		beyond(j *grid.Job) *grid.Refusal
 		shortFor(j *job, row *grid.Candidate) *grid.Refusal
 	}
 	estimator interface {

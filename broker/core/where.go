@@ -79,7 +79,9 @@ func (c *search) where(e Where) {
 	if w.all {
 		c.whereElse(w)
 	}
-	if w.all && e.Job.Coallocation != nil {
+	if no := c.budgets.beyond(&e.Job); w.all && e.Job.Coallocation != nil && no != nil {
+		w.several = &grid.SlotChoice{At: c.now, Why: no.Reason}
+	} else if w.all && e.Job.Coallocation != nil {
 		c.whereTogether(w)
 	}
 	c.estimator.look()
@@ -189,6 +191,11 @@ func (c *search) whereIs(w *where, rows []grid.Candidate) {
 
 func (c *search) whereDecided(w *where, asked *job, rows []grid.Candidate) grid.Decision {
 	d := grid.Decision{At: c.now, Epoch: w.job.rec.Epoch, Candidates: rows}
+	if no := c.budgets.beyond(&asked.rec.Job); w.all && no != nil { // as it would be refused when it is handed in
+		for i := range rows {
+			rows[i].Refusal = cmp.Or(rows[i].Refusal, no)
+		}
+	}
 	for best := leastTotal(rows); w.all && best >= 0; best = leastTotal(rows) {
 		if rows[best].Refusal = c.budgets.shortFor(asked, &rows[best]); rows[best].Refusal == nil {
 			rows[best].Chosen, d.Chosen = true, rows[best].Site

@@ -29,7 +29,7 @@ for it: the reservation is that job's from then on, and ends with it. If no job 
 is given up by itself.
 
 The reservation must be a little longer than the job may run: its start and its end take some seconds. --at is the
-earliest start, as 18:00, 2027-01-31T18:00 or a span from now, as 30m; with --within it may begin so much later.
+earliest start, as 18:00 (of today, or of tomorrow where that comes within twelve hours), 2027-01-31T18:00 or a span from now, as 30m; with --within it may begin so much later.
 
 With --bandwidth it is a part of the uplink of another site, as far as its operator leaves any: from its start on all transfers
 of files between that site and yours have that rate there, and those with all others share the rest.
@@ -142,6 +142,9 @@ func instantOf(text string, now time.Time) (time.Time, error) {
 		if at.Before(now) {
 			at = at.AddDate(0, 0, 1)
 		}
+		if at.Sub(now) > 12*time.Hour && at.Day() != now.Day() { // who means today is not given another day without a word
+			return at, fmt.Errorf("%s has passed today: for tomorrow write %s", text, at.Format("2006-01-02T15:04"))
+		}
 		return at, nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
@@ -170,7 +173,8 @@ func (p *program) reservations() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reservations",
 		Short: "List your reservations",
-		Long: `List the reservations that you hold, at this site and at others, and for a while those that are over. STATE is
+		Long: `List the reservations that you have made, at this site and at others, those at this site of the parts of your jobs over several
+sites ('gclient explain ID' shows such a job's at all of them), and for a while those that are over. STATE is
 TENTATIVE, CONFIRMED, BOUND (to a job), ACTIVE (its job runs), RELEASED, EXPIRED, or LOST, with why.`,
 		Example: "  gclient reservations\n  gclient reservations --json | jq '.[] | select(.state == \"CONFIRMED\") | .id'",
 		Args:    cobra.NoArgs,
