@@ -31,7 +31,7 @@ func (s *site) sizes() []sized {
 }
 
 // worldsApart says why the parts of a parallel program that are to reach each other would not: only MPICH and Open MPI start
-// one program over several sites, and what others start within a site is offered no place to meet. "" is that they may.
+// one program over several sites; what others start within a site is told a place to meet, and no more. "" is that they may.
 func worldsApart(j *grid.Job) string {
 	kind := strings.ToLower(j.Program.Parallel)
 	if !j.Coallocation.Reach || kind == "" || kind == "mpi" || strings.HasPrefix(kind, "mpich") || kind == "openmpi" || kind == "open-mpi" {
