@@ -25,6 +25,32 @@ func (s *site) joins(name string) error {
 	return agent.Join(s.Context(), s.TempDir(), name, code.String())
 }
 
+// A code that is no good, one that was used, and a computer that has joined already are told as what the operator did wrong.
+func TestJoinSaysWhoseFault(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	code, err := pool.Invite(s.conf, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := agent.Join(t.Context(), dir, "a", code.String()); err != nil {
+		t.Fatal(err)
+	}
+	for what, test := range map[string]struct {
+		dir, code string
+		kind      error
+	}{
+		"joined already": {dir, code.String(), grid.ErrInvalid},
+		"used":           {t.TempDir(), code.String(), grid.ErrForbidden},
+		"no code":        {t.TempDir(), "x", grid.ErrInvalid},
+	} {
+		if err := agent.Join(t.Context(), test.dir, "b", test.code); !errors.Is(err, test.kind) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // names are those of the list.
 func (s *site) names() (list []string) {
 	s.Helper()

@@ -70,7 +70,7 @@ func TestEndangeredTakesAComputer(t *testing.T) {
 				}
 				return
 			}
-			s.until("it has the computer", func() bool { return has(a, nil, e) && !has(a, nil, v) })
+			s.until("it has the computer", func() bool { return has(a, []line.Report{r}, e) && !has(a, []line.Report{r}, v) })
 			c := s.puppet("c")
 			c.begins(v)
 			if p, err := s.Progress(t.Context(), v.ID, v.Control); err != nil || p.Phase != grid.Started || p.Place != "c" || p.Starts != 2 {

@@ -15,14 +15,21 @@ import (
 	"strconv"
 	"time"
 
+	"gbroker/grid"
 	"gbroker/pbs/pool/line"
 )
 
 // Answers of a pool that are no success.
 var (
-	errBegin     = errors.New("the pool wants a new session")
-	errForbidden = errors.New("the pool refuses")
+	errBegin           = errors.New("the pool wants a new session")
+	errForbidden error = refusal{}
 )
+
+// refusal is an answer for good, which is [grid.ErrForbidden] to who asked.
+type refusal struct{}
+
+func (refusal) Error() string        { return "the pool refuses" }
+func (refusal) Is(target error) bool { return target == grid.ErrForbidden }
 
 // Limits of a request.
 const (

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"gbroker/grid"
 	"gbroker/pbs/pool/line"
 )
 
@@ -33,10 +34,10 @@ func identityFolder(dir string) string { return filepath.Join(dir, "identity") }
 func Join(ctx context.Context, dir, name, code string) error {
 	c, err := line.ParseCode(code)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
 	if _, err := os.Stat(poolFile(dir)); err == nil {
-		return fmt.Errorf("%s has joined a pool already: `gbroker-agent leave` ends that", dir)
+		return fmt.Errorf("%w: %s has joined a pool already: `gbroker-agent leave` ends that", grid.ErrInvalid, dir)
 	}
 	key, err := line.KeepKey(identityFolder(dir))
 	if err != nil {
