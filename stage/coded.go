@@ -13,8 +13,8 @@ import (
 )
 
 // Answers go in blocks, where both sides understand that: each with its length, the length that it has on the way, and its bytes, which are
-// one frame of zstd if these differ. Whether it pays is measured on the blocks before: it does where compressing what is saved takes less
-// time than sending it. Hashes and ranges are of the plain bytes.
+// one frame of zstd if these differ. Whether it pays is measured on the blocks before: it does where sending what is saved would take
+// three times as long as compressing. Hashes and ranges are of the plain bytes.
 
 const (
 	blocksPath = "blocks" // of the request by which a client asks for blocks; see doc.go
@@ -22,6 +22,7 @@ const (
 	blockHead  = 8
 	leastBlock = 512 // bytes; smaller ones go as they are
 	tryAgain   = grid.RangeSize / blockSize
+	leastWorth = 3       // times of sending for one of compressing, as where the way is no narrower all ends are short of processors
 	leastGain  = 0.1     // of the bytes
 	remembered = 4 << 20 // bytes by which a rate is known: older ones count ever less
 )
@@ -63,7 +64,7 @@ func (c *coder) pays() bool {
 		return true
 	}
 	gain := 1 - c.shorter.left/c.shorter.bytes
-	return gain > leastGain && gain*c.way.took.Seconds()*c.shorter.bytes > c.way.bytes*c.shorter.took.Seconds()
+	return gain > leastGain && gain*c.way.took.Seconds()*c.shorter.bytes > leastWorth*c.way.bytes*c.shorter.took.Seconds()
 }
 
 // block is b with its head, compressed if that pays; b begins after room for what comes before it.
