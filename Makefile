@@ -1,9 +1,10 @@
 # make build    the programs, into bin/
 # make test     everything that is checked: gofmt, vet, the house rules, all tests (under -race where there are goroutines)
 # make test-openpbs   the batch system suite against the OpenPBS whose commands are on PATH: as a user, on an idle
-#               complex of three or more equal nodes with job_history_enable; FOLDER=DIR is one that its nodes see
+#               complex of three or more equal nodes with job_history_enable, which reach each other by ssh without a password
+#               (for MPICH); FOLDER=DIR is one that its nodes see
 # make test-torque    the same against the TORQUE, with Maui where showq is found, whose commands are on PATH: as a
-#               user whom maui.cfg names in ADMIN1 or ADMIN2, on an idle cluster of three or more equal nodes; FOLDER=DIR likewise
+#               user whom maui.cfg names in ADMIN1 or ADMIN2, on an idle cluster of such nodes; FOLDER=DIR likewise
 # make soak     histories of faults on fresh seeds, for FOR=10m (PROFILE=all; SEEDS=A-B repeats those that it tells)
 # make soak-pool   20 agents with owners that come and go, 300 jobs with deadlines, kills of agents and of the daemon, for FOR=5m (SEED=N repeats one)
 # make soak-flows   histories of workflows through kills, lost answers and full disks on fresh seeds (HISTORIES=1000)
