@@ -256,3 +256,24 @@ func TestStartProcesses(t *testing.T) {
 		}
 	}
 }
+
+// What is told is told again when a wait is another by more than a second, and by more than a hundredth of it.
+func TestStartsAreAlikeWithinBounds(t *testing.T) {
+	t.Parallel()
+	told := func(at, wait grid.Tick) *foretold {
+		return &foretold{at, grid.Starts{Processes: []int{1}, Walltimes: []grid.Tick{grid.Minute}, Waits: []grid.Tick{wait}}}
+	}
+	for _, k := range []struct {
+		at, was, is grid.Tick
+		alike       bool
+	}{
+		{0, grid.Minute, grid.Minute + grid.Second, true}, {0, grid.Minute, grid.Minute + grid.Second + 1, false},
+		{0, 1000 * grid.Second, 1010*grid.Second + 50, true}, {0, 1000 * grid.Second, 1010*grid.Second + 200, false},
+		{0, 1000 * grid.Second, 991 * grid.Second, true}, {0, 1000 * grid.Second, 989 * grid.Second, false},
+		{grid.Minute, 2 * grid.Minute, grid.Minute, true}, {grid.Minute, 2 * grid.Minute, 2 * grid.Minute, false},
+	} {
+		if got := alikeStarts(told(1000, k.was), told(1000+k.at, k.is)); got != k.alike {
+			t.Errorf("%v s, and %v s after %v s: alike %t", k.was.Seconds(), k.is.Seconds(), k.at.Seconds(), got)
+		}
+	}
+}
