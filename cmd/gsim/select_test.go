@@ -125,7 +125,7 @@ func TestSelectNamesThePlace(t *testing.T) {
 	t.Parallel()
 	for _, c := range badSlots {
 		code, out, errs := runGsim(t, c.file, "--slots FILE --processes 1 --walltime 1")
-		if code != 1 || out != "" || !strings.HasPrefix(errs, "gsim: FILE: invalid: "+c.want) {
+		if code != 1 || out != "" || !strings.HasPrefix(errs, "gsim: FILE: "+c.want) {
 			t.Errorf("%s: exit code %d, %s%s\nwant 1 and %q", c.file, code, out, errs, c.want)
 		}
 	}
