@@ -99,9 +99,11 @@ func readPart(s string) (float64, error) {
 
 func partText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
+// readHostPort reads where computers call; port 0 would be another after each start.
 func readHostPort(s string) (string, error) {
-	if _, _, err := net.SplitHostPort(s); err != nil {
-		return "", fmt.Errorf("%q is no HOST:PORT: write it as 0.0.0.0:4050", s)
+	_, port, err := net.SplitHostPort(s)
+	if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || n == 0 {
+		return "", fmt.Errorf("%q is no HOST:PORT that computers can call: write it as 0.0.0.0:4050", s)
 	}
 	return s, nil
 }

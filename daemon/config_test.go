@@ -49,6 +49,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"site: a\nspeed: 0\n", at + "2:8: speed: 0 is out of range: write a number above 0, at most 1000, where 1 is the reference machine"},
 		{"site: a\nspeed: fast\n", at + `2:8: speed: "fast" is no number: write it like 1.5`},
 		{"site: a\nspeed: .nan\n", at + "2:8: speed is the number .nan: write a text"},
+		{"site: a\nbatch: {system: pool, listen: \"127.0.0.1:0\"}\n", at + `2:31: batch.listen: "127.0.0.1:0" is no HOST:PORT that computers can call: write it as 0.0.0.0:4050`},
 		{"site: a\nbatch: {system: pbs}\n", at + `2:17: batch.system: "pbs" is not known: write one of embedded, slurm, torque, openpbs, pool`},
 		{"site: a\nbatch:\n  nodes: 0\n  cores: x\n", at + "3:10: batch.nodes: 0 is out of range: write 1 to 65536\n" + at + `4:10: batch.cores: "x" is no whole number: write it like 4`},
 		{"site: a\nbatch: {cores: 65536, nodes: 65536}\n", at + "2:9: batch: 65536 nodes of 65536 cores are more than 1048576: declare fewer"},

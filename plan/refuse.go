@@ -100,6 +100,8 @@ func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid
 		system = system || rightArch && (d.System == "" || g.system(n) == d.System)
 	}
 	switch {
+	case len(g.nodes) == 0 && g.shapes.None != "":
+		return &grid.Refusal{Kind: grid.Permanent, Reason: g.shapes.None}
 	case in.next(0) < 0:
 		return lack(tooFew, w.cores, 0)
 	case !arch:

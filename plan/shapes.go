@@ -22,6 +22,8 @@ type Shapes struct {
 	Mingles bool
 	// Nameless tells that it cannot be asked for nodes by their names.
 	Nameless bool
+	// None says why there are no nodes, where there are none.
+	None string
 	// Why is the setting that makes it so, for people.
 	Why string
 }

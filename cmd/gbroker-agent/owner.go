@@ -52,9 +52,12 @@ func statusCommand() *cobra.Command {
 		Short:   "Say what the agent does",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := agent.Joined(dir); err != nil {
+				return err
+			}
 			s, err := agent.ReadState(dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("the agent of %s has not run yet: gbroker-agent run --dir %s", dir, dir)
+				return cli.Exit(cli.No, fmt.Errorf("the agent of %s has not run yet: gbroker-agent run --dir %s", dir, dir))
 			}
 			if err != nil {
 				return err
@@ -67,7 +70,7 @@ func statusCommand() *cobra.Command {
 				return cli.Exit(cli.No, fmt.Errorf("the agent of %s does not run, and was last heard %s ago: gbroker-agent run --dir %s", dir, time.Since(s.At).Round(time.Second), dir))
 			}
 			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "pool %s, connected %v, %s %s(told %s ago)\n", s.Pool, s.Connected, s.Availability, space(s.Why), time.Since(s.At).Round(time.Second))
+			fmt.Fprintln(out, sentence(&s, time.Since(s.At)))
 			for _, j := range s.Jobs {
 				fmt.Fprintf(out, "job %s: %s, ran %v, processor time %v\n", j.Tag, j.State, time.Duration(j.Wall)*time.Millisecond, time.Duration(j.CPU)*time.Millisecond)
 			}
@@ -78,11 +81,16 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-func space(text string) string {
-	if text == "" {
-		return ""
+// sentence says what the agent told some time ago.
+func sentence(s *agent.State, ago time.Duration) string {
+	connected, why := "connected to", ""
+	if !s.Connected {
+		connected = "not connected to"
 	}
-	return text + " "
+	if s.Why != "" {
+		why = ": " + s.Why
+	}
+	return fmt.Sprintf("%s the pool at %s; %s%s (told %s ago)", connected, strings.TrimPrefix(s.Pool, "https://"), s.Availability, why, ago.Round(time.Second))
 }
 
 func pauseCommand() *cobra.Command {
@@ -90,7 +98,12 @@ func pauseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pause --dir DIR", Short: "Let nothing run until resume: jobs are suspended at once", Args: cobra.NoArgs,
 		Example: "  gbroker-agent pause --dir ~/agent",
-		RunE:    func(*cobra.Command, []string) error { return os.WriteFile(agent.PauseFile(dir), nil, 0o644) },
+		RunE: func(*cobra.Command, []string) error {
+			if err := agent.Joined(dir); err != nil {
+				return err
+			}
+			return os.WriteFile(agent.PauseFile(dir), nil, 0o644)
+		},
 	}
 	folder(cmd, &dir)
 	return cmd
@@ -102,6 +115,9 @@ func resumeCommand() *cobra.Command {
 		Use: "resume --dir DIR", Short: "End a pause", Args: cobra.NoArgs,
 		Example: "  gbroker-agent resume --dir ~/agent",
 		RunE: func(*cobra.Command, []string) error {
+			if err := agent.Joined(dir); err != nil {
+				return err
+			}
 			if err := os.Remove(agent.PauseFile(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -105,7 +105,7 @@ joined and whose agent has never run has "never connected", and nothing else.`,
 					users = "all"
 				}
 				at := grid.InstantOf(time.Now())
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f h\t%s\t%s\t%s\n", l.Name, cmp.Or(now[l.Name], "?"), l.Cores, grid.FormatSize(l.Memory), l.Speed,
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f h\t%s\t%s\t%s\n", l.Name, cmp.Or(now[l.Name], "?"), l.Cores, cli.Size(l.Memory), l.Speed,
 					l.Forecast.At(at), mean(&l, at, grid.Day), mean(&l, at, 7*grid.Day), l.Seen.Seconds()/3600, l.Architecture, l.System, users)
 			}
 			return w.Flush()

@@ -40,6 +40,19 @@ func (s *System) foresight(t *testing.T, coming ...plan.Waiting) (plan.Foresight
 
 var single = grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
 
+// A pool to which no computer has connected yet says that, and not what it has too little of.
+func TestPoolOfNobody(t *testing.T) {
+	t.Parallel()
+	shot, err := quiet(t, grid.Site{Speed: 1}, nil).Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := plan.Refuse(shot, plan.Question{Demand: single, Limit: grid.Hour})
+	if r == nil || r.Kind != grid.Permanent || r.Reason != "no computer has connected to the pool yet" || r.Available != "" {
+		t.Errorf("a job hears %+v", r)
+	}
+}
+
 // Whom the owners of all computers leave out is refused for good; of whom nothing is known is not.
 func TestForeseesForUsers(t *testing.T) {
 	t.Parallel()

@@ -134,9 +134,11 @@ func (s *System) Attempts(context.Context) ([]grid.AttemptID, error) {
 	return ids, nil
 }
 
+var shapes = plan.Shapes{Pieces: 1, Why: "a job of a pool runs on one computer", None: "no computer has connected to the pool yet"}
+
 // snapshot is what there is, with some of those that wait; s.mu is held.
 func (s *System) snapshot(queue []*entry) plan.Snapshot {
-	shot := plan.Snapshot{At: control.Now(), Site: s.config.Site, Policy: s.config.Policy, Shapes: plan.Shapes{Pieces: 1, Why: "a job of a pool runs on one computer"}}
+	shot := plan.Snapshot{At: control.Now(), Site: s.config.Site, Policy: s.config.Policy, Shapes: shapes}
 	computers := s.sorted()
 	for _, c := range computers {
 		shot.Nodes = append(shot.Nodes, s.node(c))

@@ -30,6 +30,14 @@ func hasJoined(dir string) bool {
 
 func identityFolder(dir string) string { return filepath.Join(dir, "identity") }
 
+// Joined is nil where the folder is that of a computer of some pool.
+func Joined(dir string) error {
+	if hasJoined(dir) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has joined no pool: gbroker-agent join --dir %s CODE, with a code of the pool's operator", grid.ErrNotFound, dir, dir)
+}
+
 // Join makes this computer one of a pool, by a code that is good once.
 func Join(ctx context.Context, dir, name, code string) error {
 	c, err := line.ParseCode(code)
@@ -74,7 +82,7 @@ func keep(dir string, key *ecdsa.PrivateKey, joined line.Joined, k known) error 
 func open(dir string) (*client, *line.Identity, error) {
 	data, err := os.ReadFile(poolFile(dir))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s has joined no pool: `gbroker-agent join CODE` does, with a code of the pool's operator", dir)
+		return nil, nil, Joined(dir)
 	}
 	var k known
 	if err == nil {
