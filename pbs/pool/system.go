@@ -76,9 +76,10 @@ func (s *System) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listening for the computers of the pool: %w", err)
 	}
-	server := s.server(ctx)
+	server, arriving := s.server(ctx), newArrivals(listener)
+	server.ConnState = arriving.note
 	served := make(chan error, 1)
-	go func() { served <- server.ServeTLS(listener, "", "") }()
+	go func() { served <- server.ServeTLS(arriving, "", "") }()
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() { defer close(watched); s.watch(watching) }()
