@@ -73,6 +73,24 @@ func (r Rule) Cut(now grid.Tick, computers []Computer, j *Job, of Range) (parts 
 	return nil, false
 }
 
+// Most is how many units of a range computers that are free do in time, with no more parts than there may be.
+func (r Rule) Most(now grid.Tick, computers []Computer, j *Job, of Range) (sum int) {
+	var units []int
+	for i := range computers {
+		if c := &computers[i]; c.Free <= now && c.Lacks(j) == "" {
+			units = append(units, r.units(now, c, j, of))
+		}
+	}
+	slices.Sort(units)
+	if of.MostParts > 0 && len(units) > of.MostParts {
+		units = units[len(units)-of.MostParts:]
+	}
+	for _, n := range units {
+		sum += n
+	}
+	return min(sum, of.Units)
+}
+
 // AssignParts says which of the waiting jobs begin now, and in which parts, as [Rule.Assign] does for whole ones. A range of one unit is not cut.
 func (r Rule) AssignParts(now grid.Tick, computers []Computer, jobs []Job, ranges []Range) (out []Part) {
 	left := slices.Clone(computers)

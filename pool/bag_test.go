@@ -101,6 +101,9 @@ func TestCutAgainstTwin(t *testing.T) {
 		if ok != (sum >= of.Units) {
 			t.Fatalf("%v, but %v units can be done of %d", ok, sum, of.Units)
 		}
+		if most := EDF.Most(now, computers, &j, of); most != min(sum, of.Units) {
+			t.Fatalf("%d units of %d are done in time at most, twin %d", most, of.Units, sum)
+		}
 	})
 }
 

@@ -84,6 +84,37 @@ func joined(list []grid.Cohort) grid.Cohort {
 	return all
 }
 
+// OfCohorts are computers as a pool tells of them, for a demand: as many as there are, each with what like ones have on average, and each as often as it has room for
+// such jobs. A day from now on is told; the next are taken to be like it. Of which nothing is told but their number, they are left out.
+func OfCohorts(now grid.Tick, list []grid.Cohort, d *grid.Demand) (out []Computer) {
+	cores, memory := 0, int64(0)
+	for _, k := range d.Chunks {
+		cores, memory = cores+k.Count*k.Cores, memory+int64(k.Count)*k.Memory
+	}
+	for _, c := range list {
+		if c.Cores == 0 || len(c.Levels) == 0 || !c.Holds(d) {
+			continue
+		}
+		rooms := c.Cores / max(cores, 1)
+		if memory > 0 {
+			rooms = min(rooms, int(max(c.Memory/memory, 1)))
+		}
+		if d.Exclusive {
+			rooms = 1
+		}
+		var steps []Step
+		for n, h := range c.Levels {
+			steps = append(steps, Step{grid.Tick(n) * grid.CohortSpan, h})
+		}
+		one := Computer{
+			Architecture: c.Architecture, System: c.System, Cores: int32(c.Cores), Memory: c.Memory, Speed: c.Speed, Dedicated: c.Dedicated,
+			Forecast: NewForecast(now, grid.Tick(len(steps))*grid.CohortSpan, steps...),
+		}
+		out = append(out, slices.Repeat([]Computer{one}, c.Computers*rooms)...)
+	}
+	return out
+}
+
 func compare(a, b bool) int {
 	switch {
 	case a == b:

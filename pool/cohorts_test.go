@@ -92,3 +92,36 @@ func TestLikeness(t *testing.T) {
 		}
 	}
 }
+
+// What a pool tells of its computers has room for as much as they have, where all of a cohort are alike.
+func TestOfCohorts(t *testing.T) {
+	t.Parallel()
+	const now = 5 * grid.Hour
+	night := NewForecast(now, grid.Day, Step{0, 0}, Step{2 * grid.CohortSpan, 0.5})
+	var computers []Computer
+	for range 3 {
+		computers = append(computers, Computer{Architecture: "x86_64", System: "LINUX", Speed: 1, Memory: 8 << 30, Cores: 4, Forecast: night})
+	}
+	cohorts := append(Cohorts(now, computers, func(int) bool { return false }), grid.Cohort{Computers: 9, Levels: []float64{1}}) // of the last nothing is told
+	for _, c := range []struct {
+		d    grid.Demand
+		many int
+	}{
+		{grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: 1}}}, 12},
+		{grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: 3}}}, 3},
+		{grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: 1, Memory: 4 << 30}}}, 6},
+		{grid.Demand{Exclusive: true, Chunks: []grid.Chunk{{Count: 1, Cores: 1}}}, 3},
+		{grid.Demand{Chunks: []grid.Chunk{{Count: 1, Cores: 5}}}, 0},
+		{grid.Demand{Architecture: "arm64", Chunks: []grid.Chunk{{Count: 1, Cores: 1}}}, 0},
+	} {
+		got := OfCohorts(now, cohorts, &c.d)
+		if len(got) != c.many {
+			t.Errorf("%+v: %d places, want %d", c.d, len(got), c.many)
+		}
+		for _, one := range got {
+			if end := one.Forecast.End(now, 3600); end != now+10*grid.Hour || one.Forecast.Done(now, now+2*grid.Day) != 2*night.Done(now, now+grid.Day) {
+				t.Errorf("an hour of work ends after %v", end-now)
+			}
+		}
+	}
+}

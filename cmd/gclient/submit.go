@@ -30,6 +30,7 @@ type submission struct {
 	key         string
 	include     []string
 	credentials string
+	divided     string // the range of work that is cut
 	json        bool
 	additions
 }
@@ -120,6 +121,9 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 			if isScriptFile(args[0]) {
 				args, f.said.arguments = args[:1], args[1:]
 			}
+			if len(args) > 1 && f.divided != "" {
+				return cli.BadUsage("--range is of one job, and %d documents are given", len(args))
+			}
 			if len(args) > 1 {
 				return p.runSubmitGroup(cmd, args, f)
 			}
@@ -134,6 +138,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().StringVar(&f.reservation, "reservation", "", "run it in this reservation of yours, by `ID`, and in no other place")
 	cmd.Flags().BoolVar(&f.guaranteed, "guaranteed", false, "reserve at the site where it would end first, so that it begins as is estimated")
 	cmd.Flags().StringArrayVar(&f.include, "include", nil, "send this file too, or all that is in this folder: a `PATH` from where you stand, or a pattern such as '*.dat'; again for more")
+	cmd.Flags().StringVar(&f.divided, "range", "", "make a sweep of the job: the numbers `FIRST-LAST` in as many parts as make its deadline on the computers of pools, each in the variables RANGE_FIRST and RANGE_LAST")
 	cmd.Flags().StringVar(&f.credentials, "credentials", "", "of the places that the document names by URI, a `FILE` of mode 0600; by default ~/.config/gbroker/credentials")
 	f.flags(cmd)
 	requireFlag(cmd, &f.require)
@@ -157,6 +162,13 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	}
 	defer d.close()
 	warn(cmd, d)
+	if f.divided != "" {
+		told, err := d.divide(cmd.Context(), c, f.divided, file)
+		if err != nil {
+			return err
+		}
+		cmd.PrintErrf("gclient: %s\n", told)
+	}
 	if d.sweep != nil {
 		warnOfFee(cmd, c, d, file)
 		return handInGroup(cmd, c, []*document{d}, []string{file}, f)

@@ -121,6 +121,35 @@ func TestDeadlineAtAPool(t *testing.T) {
 		t.Errorf("the run that was foreseen is not told:\n%s", text)
 	}
 	sleeps(t, s, d, dir, list)
+	newDesk(t, s, dir, "desk2", "--speed", "1")
+	isCut(t, s, dir)
+}
+
+// isCut hands in a range that neither of two computers does in time, and both together do: each gets half of it.
+func isCut(t *testing.T, s *cluster.Site, dir string) {
+	t.Helper()
+	eventually(t, 30*time.Second, "the site tells of both computers", func() bool {
+		return regexp.MustCompile(`"computers": 2,`).MatchString(client(t, s, "sites", "--json"))
+	})
+	job := work{script: "seq $RANGE_FIRST $RANGE_LAST", walltime: 2 * 3600, output: "out", terms: within(150 * time.Minute)}
+	r := s.Client(t.Context(), "submit", "--range", "1-10", job.write(t, dir, "cannot"))
+	if r.Code != 1 || !strings.Contains(r.Stderr, "(2 places for such a job) would do 8 of its 10 numbers") {
+		t.Errorf("exit code %d, %s", r.Code, r.Stderr)
+	}
+	job.terms = within(200 * time.Minute)
+	out := filepath.Join(dir, "cut")
+	if r = s.Client(t.Context(), "submit", "--range", "1-10", "--output", out, job.write(t, dir, "both")); r.Code != 0 || !strings.Contains(r.Stderr, "1-10 in 2 parts, by what pools foresee of 2 places") {
+		t.Fatalf("exit code %d, %s", r.Code, r.Stderr)
+	}
+	var all []string
+	for _, n := range []string{"1", "2"} {
+		text, err := os.ReadFile(filepath.Join(out, n, "out"))
+		must(t, err)
+		all = append(all, strings.Fields(string(text))...)
+	}
+	if got := strings.Join(all, " "); got != "1 2 3 4 5 6 7 8 9 10" {
+		t.Errorf("the parts did %s", got)
+	}
 }
 
 // sleeps has the owner of the only computer say pause: who asks then hears that nothing is sure, and why.
