@@ -29,13 +29,21 @@ func (p *Plan) Batch() *Batch {
 // Ask is the earliest start of one more job; the job then counts as coming, if that is before its Before.
 func (b *Batch) Ask(q Question) (start grid.Tick, refusal *grid.Refusal) {
 	start, w, refusal := b.f.ask(&q)
-	if refusal == nil && (q.Before == 0 || start < q.Before) {
-		b.allocate(start, start+w.limit)
-		if len(b.f.caps) > 0 {
-			b.f.asked = append(b.f.asked, asked{cmp.Or(q.Queue, b.f.standard), w.cores, start + w.limit})
-		}
+	if refusal == nil && q.comes(start) {
+		b.take(&q, start, w)
 	}
 	return start, refusal
+}
+
+// comes tells that a job comes that would start at an instant.
+func (q *Question) comes(start grid.Tick) bool { return q.Before == 0 || start < q.Before }
+
+// take has the job come whose place was found last.
+func (b *Batch) take(q *Question, start grid.Tick, w *work) {
+	b.allocate(start, start+w.limit)
+	if len(b.f.caps) > 0 {
+		b.f.asked = append(b.f.asked, asked{cmp.Or(q.Queue, b.f.standard), w.cores, start + w.limit})
+	}
 }
 
 // allocate takes what the placer found, from start to end.

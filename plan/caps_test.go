@@ -81,7 +81,7 @@ func TestCapsHold(t *testing.T) {
 			s.Waiting = append(s.Waiting, Waiting{Demand: demand(1+r.IntN(4), 1, 0), Limit: grid.Tick(1 + r.IntN(30)), Caps: some()})
 		}
 		believe := func(Trait, grid.Tick) grid.Tick { return grid.Tick(1 + seed%9) }
-		for _, p := range []*Plan{Build(s), Likely(s, believe)} {
+		for _, p := range []*Plan{Build(s), Likely(s, runsBy(&s, believe))} {
 			capsKept(t, seed, s, p)
 		}
 		free := s

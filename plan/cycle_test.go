@@ -53,7 +53,7 @@ func TestLagOfThePlan(t *testing.T) {
 		}{
 			"safe":     {Build(s), 5*m + 30*grid.Second, 16 * m, 26*m + 30*grid.Second},
 			"usual":    {Likely(s, nil), 5*m + 10*grid.Second, 15*m + 20*grid.Second, 25*m + 30*grid.Second},
-			"believed": {Likely(s, half), 5*m + 10*grid.Second, 11*m + 20*grid.Second, 17*m + 30*grid.Second},
+			"believed": {Likely(s, runsBy(&s, half)), 5*m + 10*grid.Second, 11*m + 20*grid.Second, 17*m + 30*grid.Second},
 		} {
 			a, _ := c.plan.Start("a")
 			b, _ := c.plan.Start("b")

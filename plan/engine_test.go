@@ -91,7 +91,7 @@ func TestNeverOvercommitted(t *testing.T) {
 		s := drawSnapshot(t, 3)
 		s.Policy = drawPolicy(t, Kind(rapid.IntRange(int(FCFS), int(ConsCompress)).Draw(t, "kind")))
 		believe := drawBelief(t)
-		p := Likely(s, believe)
+		p := Likely(s, runsBy(&s, believe))
 		w := newTwin(Snapshot{At: s.At, Site: s.Site, Nodes: s.Nodes, Queues: s.Queues, Running: s.Running, Waiting: s.Waiting}, nil, believe)
 		for i, x := range s.Waiting {
 			got, ok := p.Waiting(i)
@@ -305,7 +305,7 @@ func BenchmarkLikely(b *testing.B) {
 					s.Waiting[i].Trait.Limit = s.Waiting[i].Limit
 				}
 				report(b, func() {
-					Likely(s, func(t Trait, elapsed grid.Tick) grid.Tick { return max(t.Limit/5, elapsed+1) })
+					Likely(s, runsBy(&s, func(t Trait, elapsed grid.Tick) grid.Tick { return max(t.Limit/5, elapsed+1) }))
 				})
 			})
 		}

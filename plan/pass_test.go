@@ -98,7 +98,7 @@ func TestDueReservationIsGivenBack(t *testing.T) {
 			ask(1, 2, 0, 1, false), ask(2, 2, 5, 1, true), ask(4, 1, 1, 1, false),
 		},
 	}
-	p := Likely(s, func(t Trait, elapsed grid.Tick) grid.Tick { return max(t.Limit/10, elapsed+1) })
+	p := Likely(s, runsBy(&s, func(t Trait, elapsed grid.Tick) grid.Tick { return max(t.Limit/10, elapsed+1) }))
 	for i, want := range []grid.Tick{7, 4, 4, 5, 8, 5} {
 		if got, ok := p.Waiting(i); !ok || got.Start != want {
 			t.Errorf("job %d starts at %d, want %d", i, got.Start, want)

@@ -53,21 +53,20 @@ type guard struct {
 // can ever start has started and ended, and every end noticed at the latest: the safe plan.
 func Build(s Snapshot) *Plan { return forward(&s, nil, s.Lag.Most) }
 
-// Likely runs the policy forward where jobs end when they are believed to end, while
-// the scheduler's own reservations rest on limits, as ever. The belief is a run time of
-// at least 1, and more than elapsed; a job ends at its limit at the latest, and one
+// Likely runs the policy forward where jobs run for as long as is believed, while
+// the scheduler's own reservations rest on limits, as ever. A job ends at its limit at the latest, and one
 // that outlived a belief at the next instant at the earliest. Where many wait, not all
-// of the reservations of a conservative policy are made: see the package comment. Ends are noticed as late as usual. A
-// belief that is nil is that all run to their limits.
-func Likely(s Snapshot, believe func(t Trait, elapsed grid.Tick) grid.Tick) *Plan {
-	if believe != nil {
+// of the reservations of a conservative policy are made: see the package comment. Ends are noticed as late as usual. Runs
+// that are nil are that all run to their limits.
+func Likely(s Snapshot, runs *Runs) *Plan {
+	if runs != nil {
 		s.Policy = s.Policy.foreseen(len(s.Waiting))
 	}
-	return forward(&s, believe, s.Lag.Usual)
+	return forward(&s, runs, s.Lag.Usual)
 }
 
-func forward(s *Snapshot, believe belief, lag grid.Tick) *Plan {
-	e := newSchedule(s, believe, min(max(lag, 0), mostLag))
+func forward(s *Snapshot, runs *Runs, lag grid.Tick) *Plan {
+	e := newSchedule(s, runs, min(max(lag, 0), mostLag))
 	p := &Plan{
 		ground: e.ground, at: s.At, policy: s.Policy,
 		waiting: s.Waiting, running: s.Running, reservations: s.Reservations,
@@ -90,7 +89,7 @@ func forward(s *Snapshot, believe belief, lag grid.Tick) *Plan {
 }
 
 func (p *Plan) run(e *schedule) {
-	if p.policy.conservative() && e.believe == nil {
+	if p.policy.conservative() && e.runs == nil {
 		for e.pass(); e.advance(); e.pass() {
 		}
 		return

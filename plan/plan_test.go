@@ -226,7 +226,7 @@ func TestAskLikeNaiveTwin(t *testing.T) {
 				if s.Policy.Kind != ConsCompress && rapid.Bool().Draw(t, "likely") {
 					believe = drawBelief(t)
 				}
-				start, refusal := Likely(s, believe).Ask(q)
+				start, refusal := Likely(s, runsBy(&s, believe)).Ask(q)
 				w := newTwin(s, []Question{q}, believe)
 				want := w.run()
 				if twin := want[len(want)-1]; refusal == nil && twin != start || refusal != nil && twin >= 0 {

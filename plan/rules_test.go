@@ -84,7 +84,7 @@ func TestAskBesideWhoStartsSooner(t *testing.T) {
 			Running: []Running{{Shares: []Share{{Node: 0, Cores: 3}}, End: 100}},
 			Waiting: []Waiting{{Job: "wide", Demand: demand(1, 4, 0), Limit: 50}},
 		}
-		p := Likely(s, func(_ Trait, elapsed grid.Tick) grid.Tick { return max(10, elapsed+1) })
+		p := Likely(s, runsBy(&s, func(_ Trait, elapsed grid.Tick) grid.Tick { return max(10, elapsed+1) }))
 		if at, _ := p.Start("wide"); at != 10 {
 			t.Errorf("%s: wide starts at %d; want 10", text, at)
 		}
@@ -140,7 +140,7 @@ func TestPlanOfAbsurdNumbers(t *testing.T) {
 				},
 			}
 			for _, run := range []grid.Tick{math.MinInt64, last} {
-				p := Likely(s, func(Trait, grid.Tick) grid.Tick { return run })
+				p := Likely(s, runsBy(&s, func(Trait, grid.Tick) grid.Tick { return run }))
 				if got, ok := p.Waiting(2); ok && (got.Start < at || got.End <= got.Start) {
 					t.Errorf("%v, believing %d: wide is planned from %d to %d", s.Policy, run, got.Start, got.End)
 				}
@@ -222,7 +222,7 @@ func TestCompressGoesOnWhereRoomWasLeft(t *testing.T) {
 		}
 		s.Waiting = append(s.Waiting, Waiting{Job: grid.JobID(fmt.Sprint(i)), Demand: demand(cores, 1, 0), Limit: limit})
 	}
-	p := Likely(s, func(_ Trait, elapsed grid.Tick) grid.Tick { return elapsed + 1 })
+	p := Likely(s, runsBy(&s, func(_ Trait, elapsed grid.Tick) grid.Tick { return elapsed + 1 }))
 	for i, want := range []grid.Tick{0, 0, 1, 1, 2, 3, 2} {
 		if at, _ := p.Start(s.Waiting[i].Job); at != want {
 			t.Errorf("job %d starts at %d, want %d", i, at, want)

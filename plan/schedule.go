@@ -20,10 +20,6 @@ func Pass(s Snapshot) []Allocation {
 	return out
 }
 
-// belief tells how long a job will run (all of it, more than elapsed), where it is
-// not its limit.
-type belief func(t Trait, elapsed grid.Tick) grid.Tick
-
 // allocation is what a job has that runs or has run, or what is reserved.
 type allocation struct {
 	job        int32     // index into Snapshot.Waiting; -1 for what runs already, and for reservations of others
@@ -42,7 +38,7 @@ type schedule struct {
 	now         grid.Tick
 	waiting     []Waiting
 	works       []work    // by index into waiting
-	believe     belief    // nil: jobs end at their limits
+	runs        *Runs     // nil: jobs end at their limits
 	lag         grid.Tick // what ends is free so much later
 	scratch     set
 	allocations []allocation
@@ -80,10 +76,10 @@ type schedule struct {
 	tickets  tickets
 }
 
-func newSchedule(s *Snapshot, believe belief, lag grid.Tick) *schedule {
+func newSchedule(s *Snapshot, runs *Runs, lag grid.Tick) *schedule {
 	g := newGround(s)
 	e := &schedule{
-		ground: g, seeker: newSeeker(g, vacancy{}), policy: s.Policy, now: s.At, waiting: s.Waiting, believe: believe, lag: lag,
+		ground: g, seeker: newSeeker(g, vacancy{}), policy: s.Policy, now: s.At, waiting: s.Waiting, runs: runs, lag: lag,
 		scratch: newSet(len(g.nodes)), open: newSet(len(g.nodes)), ahead: newSet(len(g.nodes)),
 		free:        make([]int64, g.width*len(g.nodes)),
 		count:       make([]int32, len(g.nodes)),
@@ -132,8 +128,8 @@ func (e *schedule) takeRunning(running []Running) {
 		r := &running[i]
 		until := min(max(min(r.End, e.now+longest)+e.lag, e.now+1), e.now+longest)
 		b := allocation{job: -1, start: min(r.Start, e.now), until: until, end: until}
-		if e.believe != nil {
-			if run := e.believe(r.Trait, max(e.now-r.Start, 0)); run < longest {
+		if e.runs != nil {
+			if run := e.runs.Running[i]; run < longest {
 				b.end = min(max(r.Start+run+e.lag, e.now+1), until)
 			}
 		}
@@ -313,8 +309,8 @@ func (e *schedule) start(job int32) {
 func (e *schedule) begin(job, lo, hi int32) {
 	b := allocation{job: job, lo: lo, hi: hi, start: e.now, until: e.now + e.works[job].limit}
 	b.end = b.until
-	if e.believe != nil {
-		b.end = e.now + min(max(e.believe(e.waiting[job].Trait, 0), 1)+e.lag, e.works[job].limit)
+	if e.runs != nil {
+		b.end = e.now + min(max(e.runs.Waiting[job], 1)+e.lag, e.works[job].limit)
 	}
 	id := int32(len(e.allocations))
 	e.placed[job] = id

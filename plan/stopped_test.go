@@ -30,7 +30,7 @@ func TestNothingIsStarted(t *testing.T) {
 			Stopped: c.stopped, Why: "scheduling is off",
 			Waiting: []Waiting{{Job: "a/j", Demand: one, Queue: "q", Limit: grid.Minute}},
 		}
-		for _, p := range []*Plan{Build(s), Likely(s, func(Trait, grid.Tick) grid.Tick { return grid.Second })} {
+		for _, p := range []*Plan{Build(s), Likely(s, runsBy(&s, func(Trait, grid.Tick) grid.Tick { return grid.Second }))} {
 			_, r := p.Ask(Question{Demand: one, Limit: grid.Minute, NotBefore: 1000})
 			if (r != nil) != (c.asks != "") || r != nil && (!strings.Contains(r.Reason, c.asks) || r.Kind != grid.Temporary) {
 				t.Errorf("%s: one more job is refused by %+v", what, r)

@@ -314,7 +314,7 @@ const twinRounds = 1
 func likeNaive(t *rapid.T, s Snapshot, believe belief) {
 	w := newTwin(s, nil, believe)
 	want := w.run()
-	p := Likely(s, believe)
+	p := Likely(s, runsBy(&s, believe))
 	for i := range s.Waiting {
 		got, ok := p.Waiting(i)
 		if !ok {

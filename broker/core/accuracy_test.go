@@ -198,14 +198,14 @@ func TestComingJobsKeepTheirQueue(t *testing.T) {
 	if len(s.Waiting) != 1 || s.Waiting[0].Queue != "long" || s.Waiting[0].Trait != core.estimator.trait(&offered) || s.Waiting[0].User != "anna@i" || s.Waiting[0].Walltime != grid.Hour {
 		t.Fatalf("%+v is coming", s.Waiting)
 	}
-	core.estimator.showEstimates(s, &forecast{likely: plan.Build(s)})
+	core.estimator.showEstimates(s, &forecast{likely: plan.Ensemble{plan.Build(s)}})
 	if got := core.accepted[offered.ID].start; got != 100 {
 		t.Errorf("expected at %d, want now", got)
 	}
 	delete(core.accepted, offered.ID)
 	j := &job{rec: grid.Record{Job: offered, State: grid.Moving, EstimateNow: 5, Tenure: grid.Tenure{Role: grid.Prepared}}}
 	core.jobs[offered.ID] = j
-	if core.estimator.showEstimates(s, &forecast{likely: plan.Build(s)}); j.rec.EstimateNow != 100 || len(core.out) > 0 {
+	if core.estimator.showEstimates(s, &forecast{likely: plan.Ensemble{plan.Build(s)}}); j.rec.EstimateNow != 100 || len(core.out) > 0 {
 		t.Errorf("expected at %d with %v, want 100 and no word of it", j.rec.EstimateNow, core.out)
 	}
 }

@@ -133,6 +133,8 @@ type Config struct {
 	// Published searches as it was published first: by the least total alone, of which the crowding of a site
 	// (crowded.go) is no part.
 	Published bool
+	// Draws is how often run times are drawn for an estimate, a prime; 1 plans with the median of each job. See plan.Ensemble.
+	Draws int
 	// Unlearned has nothing learned of run times: jobs are expected to run to their limits. Known tells, in
 	// experiments, how long a job will run at speed 1; nil knows nothing.
 	Unlearned bool
@@ -151,6 +153,7 @@ func Defaults() Config {
 		UploadLimit: grid.Day, Keep: 30 * grid.Day, Decline: 7 * grid.Day,
 		Delta: grid.Minute, Settle: 5 * grid.Second, MarginShare: 0.005,
 		MaxHops: 8, HopBack: grid.Hour, Grace: grid.Minute,
+		Draws:      plan.UsualDraws,
 		OfferFiles: grid.MaxSandbox, LongDocument: 16 << 10, SourceRate: 25e6,
 	}
 }
@@ -171,6 +174,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.MarginShare == 0 {
 		c.MarginShare = d.MarginShare
+	}
+	if c.Draws == 0 {
+		c.Draws = d.Draws
 	}
 	if c.SourceRate == 0 {
 		c.SourceRate = d.SourceRate

@@ -11,11 +11,12 @@ import (
 // is what is expected, and by limits, which is what is safe. As long as nothing was
 // learned the two are one.
 type forecast struct {
-	likely, safe *plan.Plan
-	unsure       bool // who waits may be overtaken by any number of later jobs
-	believe      func(t plan.Trait, elapsed grid.Tick) grid.Tick
-	ahead        *ahead     // what the site itself foresees; nil: nothing
-	whole        *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
+	likely plan.Ensemble
+	safe   *plan.Plan
+	unsure bool       // who waits may be overtaken by any number of later jobs
+	ends   grid.Tick  // the first instant at which a running job is believed to end: if it does not, the belief is raised
+	ahead  *ahead     // what the site itself foresees; nil: nothing
+	whole  *plan.Plan // of the site without jobs and with all its nodes up; nil: none is down
 }
 
 func (c *estimator) newForecast(s plan.Snapshot) forecast {
@@ -25,15 +26,15 @@ func (c *estimator) newForecast(s plan.Snapshot) forecast {
 // forecastBy is the forecast of a snapshot, and of the same as it is hoped for.
 func (c *estimator) forecastBy(s, hoped plan.Snapshot) forecast {
 	safe := plan.Build(s)
-	likely := safe
-	believe := c.believing(s)
+	o := forecast{likely: plan.Ensemble{safe}, safe: safe, unsure: s.Policy.Overtaken(), ends: s.At + grid.Day, ahead: newAhead(&s), whole: whole(s)}
 	switch {
 	case !c.runTimes.Empty() || c.cfg.Known != nil:
-		likely = plan.Likely(hoped, believe)
+		draws := c.beliefs(&hoped).Draw(&hoped, c.draws(&hoped))
+		o.likely, o.ends = plan.Foresee(hoped, draws), firstEnd(&hoped, draws)
 	case !sameLists(&hoped, &s) || !same(hoped.Reservations, s.Reservations) || s.Lag.Usual != s.Lag.Most:
-		likely = plan.Likely(hoped, nil)
+		o.likely = plan.Ensemble{plan.Likely(hoped, nil)}
 	}
-	return forecast{likely, safe, s.Policy.Overtaken(), believe, newAhead(&s), whole(s)}
+	return o
 }
 
 // withoutGrace is a snapshot as it will be if those come in time who have reserved: a reservation of this site's book
@@ -113,7 +114,10 @@ func (c *estimator) forecastOf(s plan.Snapshot) forecast {
 		*k = planned{snapshot: s, learned: c.learned}
 		hoped := c.withoutGrace(s)
 		k.forecast = c.forecastBy(s, hoped)
-		k.until = min(nextChange(s, k.safe), nextChange(hoped, k.likely), nextEnd(s, k.believe))
+		k.until = min(nextChange(s, k.safe), k.ends)
+		for _, p := range k.likely {
+			k.until = min(k.until, nextChange(hoped, p))
+		}
 	}
 	return k.at(&s)
 }
@@ -163,22 +167,23 @@ func nextChange(s plan.Snapshot, p *plan.Plan) grid.Tick {
 	return first
 }
 
-// nextEnd is the first instant at which a running job is believed to end: if it does
-// not, the belief is raised.
-func nextEnd(s plan.Snapshot, believe func(t plan.Trait, elapsed grid.Tick) grid.Tick) grid.Tick {
+// firstEnd is the first instant at which a running job is believed to end.
+func firstEnd(s *plan.Snapshot, draws []plan.Runs) grid.Tick {
 	first := s.At + grid.Day
-	for i := range s.Running {
-		r := &s.Running[i]
-		first = min(first, max(s.At, r.Start+believe(r.Trait, max(0, s.At-r.Start))))
+	for k := range draws {
+		for i := range s.Running {
+			first = min(first, max(s.At, s.Running[i].Start+draws[k].Running[i]))
+		}
 	}
 	return first
 }
 
 // batch answers a row of questions, each as if the jobs of those before had come.
 type batch struct {
-	of           forecast
-	likely, safe *plan.Batch // made for the first question: most looks have none
-	foresight    plan.Foresight
+	of        forecast
+	likely    plan.EnsembleBatch // made for the first question, and so is safe: most looks have none
+	safe      *plan.Batch
+	foresight plan.Foresight
 }
 
 func (o forecast) batch() *batch { return &batch{of: o} }
@@ -197,7 +202,7 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 	}
 	if b.likely == nil {
 		b.likely = b.of.likely.Batch()
-		if b.of.safe != b.of.likely {
+		if b.of.safe != b.of.likely[0] {
 			b.safe = b.of.safe.Batch()
 		}
 	}
@@ -228,7 +233,7 @@ func (b *batch) estimate(q plan.Question) grid.Estimate {
 func (b *batch) foresee(q plan.Question) grid.Estimate {
 	every := b.of.whole
 	if every == nil {
-		every = b.of.likely
+		every = b.of.safe
 	}
 	if _, refusal := every.Ask(q); refusal != nil {
 		return grid.Estimate{Refusal: refusal}

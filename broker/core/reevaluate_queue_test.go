@@ -204,7 +204,7 @@ func TestWhoStaysCountsInNoPlan(t *testing.T) {
 		return plan.Build(plan.Snapshot{At: 1000, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 4}},
 			Running: []plan.Running{{Start: 1, End: end, Shares: []plan.Share{{Node: 0, Processes: 4, Cores: 4}}}}})
 	}
-	of := forecast{likely: site(2000), safe: site(3000)}
+	of := forecast{likely: plan.Ensemble{site(2000)}, safe: site(3000)}
 	ask := plan.Question{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 4, Processes: 1, Cores: 1}}}, Limit: 500, NotBefore: 1000}
 	for before, want := range map[grid.Tick][2]grid.Tick{0: {1500, 2500}, 2000: {1000, 2000}, 2001: {1500, 2500}} {
 		b := of.batch()

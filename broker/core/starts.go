@@ -85,7 +85,7 @@ func (c *estimator) tellStarts(s plan.Snapshot, o forecast) {
 }
 
 // startsOf asks the plan for each class.
-func (c *estimator) startsOf(s plan.Snapshot, p *plan.Plan) grid.Starts {
+func (c *estimator) startsOf(s plan.Snapshot, p plan.Ensemble) grid.Starts {
 	t := grid.Starts{Processes: startProcesses(loadOf(s).Cores), Walltimes: startWalltimes, Whole: len(s.Nodes) == 1}
 	for _, n := range t.Processes {
 		d := grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: 1, Cores: 1}}}

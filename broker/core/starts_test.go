@@ -228,7 +228,7 @@ func TestStartsAreBounds(t *testing.T) {
 			s.Waiting = append(s.Waiting, plan.Waiting{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: 1, Cores: 1}}}, Limit: 1 + grid.Tick(r.Int64N(int64(grid.Hour)))})
 		}
 		p := plan.Build(s)
-		told := m.startsOf(s, p)
+		told := m.startsOf(s, plan.Ensemble{p})
 		for range 30 {
 			n, w := 1+r.IntN(cores), 1+grid.Tick(r.Int64N(int64(6*grid.Hour)))
 			d := grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: 1, Cores: 1}}}

@@ -70,21 +70,25 @@ func (c *estimator) learnRun(x run) {
 	}
 }
 
-// believing tells how long a job is likely to run in all, when it has run for elapsed (0
-// is not yet): as long as half of what ended and is like it, if the jobs of a snapshot run
-// beside it. It is more than elapsed, and never beyond the limit unless elapsed is.
-func (c *estimator) believing(s plan.Snapshot) func(t plan.Trait, elapsed grid.Tick) grid.Tick {
+// beliefs are what is believed of run times beside the jobs that run in a snapshot.
+func (c *estimator) beliefs(s *plan.Snapshot) *plan.Beliefs {
 	alive := make([]plan.Alive, len(s.Running))
 	for i := range s.Running {
 		alive[i] = plan.Alive{Trait: s.Running[i].Trait, Start: s.Running[i].Start}
 	}
-	b := c.runTimes.At(s.At, alive)
-	return func(t plan.Trait, elapsed grid.Tick) grid.Tick {
-		if t.Known > 0 {
-			return max(t.Known, elapsed+1)
-		}
-		return b.Median(t, elapsed)
+	return c.runTimes.At(s.At, alive)
+}
+
+// draws is how often run times are drawn for a plan: so seldom where many jobs are planned that it costs no more than some few plans of
+// a thousand jobs.
+func (c *estimator) draws(s *plan.Snapshot) int {
+	switch jobs := len(s.Running) + len(s.Waiting); {
+	case c.cfg.Known != nil || c.cfg.Draws <= 1 || jobs > 1000:
+		return 1
+	case jobs > 300:
+		return min(c.cfg.Draws, 3)
 	}
+	return c.cfg.Draws
 }
 
 // withTraits says of the jobs of a snapshot by what their run times are believed:

@@ -75,7 +75,7 @@ func TestRunTimesAreLearned(t *testing.T) {
 	trait := core.estimator.trait(&job)
 	// Weights 1, 0.8 and 0.64 from the latest: the median is 20 s.
 	for elapsed, want := range map[grid.Tick]grid.Tick{0: 20, 10: 30, 25: 30, 30: 100, 200: 200} {
-		got := core.estimator.believing(plan.Snapshot{})(trait, elapsed*grid.Second)
+		got := expectedRun(core, trait, elapsed*grid.Second)
 		if elapsed == 200 {
 			got-- // the next instant
 		}
@@ -87,7 +87,7 @@ func TestRunTimesAreLearned(t *testing.T) {
 	later.Started, later.Finished = 5*grid.Hour, 5*grid.Hour+50*grid.Second
 	core.estimator.learn(&later)
 	core.estimator.learn(&later)
-	if got := core.estimator.believing(plan.Snapshot{})(trait, 0); got != 50*grid.Second {
+	if got := expectedRun(core, trait, 0); got != 50*grid.Second {
 		t.Errorf("after two that ran 50 s it is believed to run %v s", got.Seconds())
 	}
 }
@@ -135,10 +135,15 @@ func TestRunTimesThatAreKnown(t *testing.T) {
 	if got := c.estimator.trait(&j).Known; got != 30*grid.Second {
 		t.Errorf("it is known to run %d", got)
 	}
-	believed := c.estimator.believing(plan.Snapshot{})
 	for _, k := range [][3]grid.Tick{{30_000, 0, 30_000}, {30_000, 40_000, 40_001}, {30_000, 30_000, 30_001}, {1, 0, 1}} {
-		if got := believed(plan.Trait{Known: k[0], Limit: grid.Hour}, k[1]); got != k[2] {
+		if got := expectedRun(c, plan.Trait{Known: k[0], Limit: grid.Hour}, k[1]); got != k[2] {
 			t.Errorf("of %d known, after %d, it is believed to run %d, want %d", k[0], k[1], got, k[2])
 		}
 	}
+}
+
+// expectedRun is how long a job is believed to run in all, alone at a site.
+func expectedRun(c *Core, t plan.Trait, elapsed grid.Tick) grid.Tick {
+	s := plan.Snapshot{Running: []plan.Running{{Start: -elapsed, Trait: t}}}
+	return c.estimator.beliefs(&plan.Snapshot{}).Draw(&s, 1)[0].Running[0]
 }

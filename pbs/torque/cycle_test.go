@@ -54,9 +54,8 @@ func TestTheSchedulersCycle(t *testing.T) {
 	for end := time.Now().Add(time.Minute); len(all.Waiting) < jobs && time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 		all = shot()
 	}
-	half := func(_ plan.Trait, elapsed grid.Tick) grid.Tick { return max(500, elapsed+1) }
 	after := func(of plan.Snapshot) grid.Tick { // the holder's end, that one more would start
-		at, _ := plan.Likely(of, half).Ask(plan.Question{Demand: one(1), Limit: grid.Minute})
+		at, _ := plan.Likely(of, halfASecond(&of)).Ask(plan.Question{Demand: one(1), Limit: grid.Minute})
 		return at - of.At
 	}
 	aware := after(all)
@@ -83,4 +82,16 @@ func TestTheSchedulersCycle(t *testing.T) {
 		t.Errorf("learned is %+v of a scheduler that looks each %v", lag, looks)
 	}
 	t.Logf("learned: %+v", lag)
+}
+
+// halfASecond has all jobs of a snapshot run for half a second, and those that have run for longer end at once.
+func halfASecond(s *plan.Snapshot) *plan.Runs {
+	var r plan.Runs
+	for i := range s.Running {
+		r.Running = append(r.Running, max(500, s.At-s.Running[i].Start+1))
+	}
+	for range s.Waiting {
+		r.Waiting = append(r.Waiting, 500)
+	}
+	return &r
 }

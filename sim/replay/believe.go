@@ -13,11 +13,12 @@ import (
 //	requested  jobs run for the time that was requested
 //	last2      as the mean of the last two of the user that ended
 //	ratio      as the user's jobs that ended made use of what they requested
-//	best       a spread, by likeness to what ended and what runs, among arrivals as of late: see plan.Beliefs
+//	brokers    a spread, by likeness to what ended and what runs: what brokers estimate by, see plan.Beliefs
+//	best       the same, drawn more often, among arrivals as of late
 //	actual     as they will: what an oracle would say
 //
 // The jobs of users that the log does not name count as one user's.
-var Methods = []string{"requested", "last2", "ratio", "best", "actual"}
+var Methods = []string{"requested", "last2", "ratio", "brokers", "best", "actual"}
 
 // believer believes in run times. It learns from what ended.
 type believer interface {
@@ -53,6 +54,8 @@ func newWay(method string) (way, error) {
 	case "ratio":
 		r := make(ratios)
 		return way{guesser{r.guess, r.ended}, 1, 1, false}, nil
+	case "brokers":
+		return way{&likeness{}, plan.Views, plan.UsualDraws, false}, nil
 	case "best":
 		return way{&likeness{}, plan.Views, spread, true}, nil
 	}

@@ -174,12 +174,8 @@ func (r *predictor) runTime(now grid.Tick, ref int32, draw int) grid.Tick {
 		r.way.believe(&r.machine.jobs[ref], elapsed, runs)
 		r.believed[ref] = runs
 	}
-	n := uint64(r.way.draws)
-	if n == 1 {
-		return runs[0]
-	}
-	h := mix(uint64(ref))
-	return runs[uint64(draw%r.way.views)*n+(uint64(draw)*(h%(n-1)+1)+h>>32%n)%n]
+	n := r.way.draws
+	return runs[draw%r.way.views*n+plan.Turn(uint64(ref), draw, n)]
 }
 
 // mix hashes a number (the end of SplitMix64).

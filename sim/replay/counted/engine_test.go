@@ -51,9 +51,9 @@ func likeCounted(t *rapid.T, p plan.Policy, oneNode bool) {
 	if oneNode {
 		nodes, each = 1, cores
 	}
-	s, believe := asSnapshot(nodes, each, jobs, p)
+	s, runs := asSnapshot(nodes, each, jobs, p)
 	want := runCounted(cores, p, jobs, false)
-	got := plan.Likely(s, believe)
+	got := plan.Likely(s, &runs)
 	for i := range jobs {
 		if at, ok := got.Start(s.Waiting[i].Job); !ok || at != want[i] {
 			t.Fatalf("%v: job %d starts at %d, %v; counted at %d", p, i, at, ok, want[i])
@@ -62,7 +62,7 @@ func likeCounted(t *rapid.T, p plan.Policy, oneNode bool) {
 }
 
 // asSnapshot is a log whose jobs all wait, on so many nodes.
-func asSnapshot(nodes, cores int32, jobs []logJob, p plan.Policy) (s plan.Snapshot, believe func(plan.Trait, grid.Tick) grid.Tick) {
+func asSnapshot(nodes, cores int32, jobs []logJob, p plan.Policy) (s plan.Snapshot, runs plan.Runs) {
 	s.Policy = p
 	for range nodes {
 		s.Nodes = append(s.Nodes, plan.Node{Name: grid.NodeName(fmt.Sprint("n", len(s.Nodes))), Cores: int(cores)})
@@ -70,8 +70,9 @@ func asSnapshot(nodes, cores int32, jobs []logJob, p plan.Policy) (s plan.Snapsh
 	for i, j := range jobs {
 		s.Waiting = append(s.Waiting, plan.Waiting{
 			Job: grid.JobID(fmt.Sprint(i)), Demand: grid.Demand{Chunks: []grid.Chunk{{Count: int(j.cores), Processes: 1, Cores: 1}}},
-			Limit: j.limit, Priority: j.priority, Trait: plan.Trait{Who: int64(i)},
+			Limit: j.limit, Priority: j.priority,
 		})
+		runs.Waiting = append(runs.Waiting, j.run)
 	}
-	return s, func(t plan.Trait, _ grid.Tick) grid.Tick { return jobs[t.Who].run }
+	return s, runs
 }
