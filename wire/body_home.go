@@ -175,9 +175,10 @@ func (b *closedBody) message(c *check) Message {
 }
 
 type errorBody struct {
-	Of  uint64 `msgpack:"o,omitempty"`
-	Job string `msgpack:"j,omitempty"`
-	Why string `msgpack:"y,omitempty"`
+	Of  uint64    `msgpack:"o,omitempty"`
+	Job string    `msgpack:"j,omitempty"`
+	Why string    `msgpack:"y,omitempty"`
+	Had epochBody `msgpack:"h,omitempty"`
 }
 
 func (b *errorBody) message(c *check) Message {
@@ -185,5 +186,6 @@ func (b *errorBody) message(c *check) Message {
 		Of:  Kind(c.between("of", int64(min(b.Of, 256)), 0, 255)),
 		Job: c.optionalJobID("job", b.Job),
 		Why: c.word("why", b.Why, MaxWhy),
+		Had: nested(c, "had", b.Had.epoch),
 	}
 }

@@ -135,7 +135,7 @@ func mirror(m Message) (body, error) {
 	case Closed:
 		return &closedBody{string(m.Job), uint64(m.Term)}, nil
 	case Error:
-		return &errorBody{uint64(m.Of), string(m.Job), plain(m.Why, MaxWhy)}, nil
+		return &errorBody{uint64(m.Of), string(m.Job), plain(m.Why, MaxWhy), fromEpoch(m.Had)}, nil
 	case Recall:
 		return &recallBody{string(m.Job)}, nil
 	case Recalled:

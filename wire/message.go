@@ -287,6 +287,7 @@ type Error struct {
 	Of  Kind
 	Job grid.JobID // "" if none
 	Why string
+	Had grid.Epoch // of Recall: the journal does not know the job, and the control directory tells that it was owned at that epoch; zero if not
 }
 
 // Moved (former owner to home): the job is with the To of the last certificate. Repeated

@@ -59,7 +59,7 @@ func (d draw) message(kind Kind) Message {
 	case KindClosed:
 		return Closed{d.jobID(), d.u32()}
 	case KindError:
-		return Error{Kind(d.n(0, 255)), "", d.word()}
+		return Error{Kind(d.n(0, 255)), "", d.word(), d.epoch()}
 	case KindRecall:
 		return Recall{d.jobID()}
 	case KindRecalled:

@@ -127,9 +127,7 @@ func (c *home) meet(j *job, f Fate, by string) {
 	why := fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(j.forgottenSite(f)), by, f.Why)
 	switch f.Verdict {
 	case RunAgain:
-		if c.runAgain(j, why); !j.rec.Job.Rerunnable {
-			j.raised = c.now
-		}
+		c.runOnceReported(j, why)
 	case GiveUp:
 		c.letOffer(j)
 		j.rec.Reason = why
@@ -159,6 +157,16 @@ func (c *home) letOffer(j *job) {
 	j.rec.Role = grid.Watching
 	j.rec.Handoff.Phase = grid.NoHandoff
 	c.disarm(j, onHandoff)
+}
+
+// runOnceReported is runAgain, for what may run once after a while: who may have got it from the site that had it reports it. Who
+// got it and has lost his journal since does not: all are asked.
+func (c *home) runOnceReported(j *job, why string) {
+	was := j.rec.Epoch
+	if c.runAgain(j, why); !j.rec.Job.Rerunnable {
+		j.raised, j.raisedFrom = c.now, was
+		c.recovery.askHeirs(j)
+	}
 }
 
 // runAgain raises the term. From this save on the job is owned here, and nobody's

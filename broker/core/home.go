@@ -51,6 +51,7 @@ type home struct {
 		tellMoved(j *job)
 	}
 	recovery interface {
+		askHeirs(j *job)
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
 		madeAgain(j *job) (ended bool)
@@ -355,6 +356,7 @@ func (c *home) refresh() {
 	c.estimator.judge()
 	waiting := false
 	for _, j := range c.sorted() {
+		c.recovery.askHeirs(j)
 		waiting = waiting || j.rec.Role == grid.Owning && j.rec.State == grid.Assigned
 		if j.rec.Role == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
 			c.loseContact(j)

@@ -56,6 +56,9 @@ func (c *recovery) askOwner(j *job) {
 // forgetting the site decides what becomes of the job.
 func (c *recovery) recallRefused(from grid.PeerID, m wire.Error) {
 	j := c.job(m.Job)
+	if j != nil && m.Of == wire.KindRecall && m.Had != (grid.Epoch{}) {
+		c.hadOnce(j, from, m.Had)
+	}
 	if j == nil || m.Of != wire.KindRecall || !c.isHome(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
 		return
 	}
@@ -78,9 +81,7 @@ func (c *recovery) disowned(from grid.PeerID, m wire.Declined) {
 	}
 	switch c.gates.beforeResuming(j, from, m) {
 	case open:
-		if c.home.runAgain(j, c.nameOf(from)+", which should have it, has declined it, and nobody else has it"); !j.rec.Job.Rerunnable {
-			j.raised = c.now
-		}
+		c.home.runOnceReported(j, c.nameOf(from)+", which should have it, has declined it, and nobody else has it")
 		c.home.pursueCancel(j)
 	case untilForgotten:
 		c.notKnownTo(j, from)
@@ -102,7 +103,11 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 		return
 	}
 	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning && j.rec.Role != grid.Prepared && !j.ended() {
-		c.send(from, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"})
+		no := wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"}
+		if j == nil {
+			no.Had = c.traces[m.Job]
+		}
+		c.send(from, no)
 		return
 	}
 	answer := wire.Recalled{

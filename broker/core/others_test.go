@@ -85,15 +85,18 @@ func (o *others) newJob(of grid.Job, _ string, _ bool) *job {
 	o.did("newJob %s", of.ID)
 	return &job{rec: grid.Record{Job: of}}
 }
-func (o *others) letOffer(j *job)                   { o.did("letOffer %s", j.rec.Job.ID) }
-func (o *others) lose(j *job, why string)           { o.did("lose %s %v", j.rec.Job.ID, why) }
-func (o *others) loseContact(j *job)                { o.did("loseContact %s", j.rec.Job.ID) }
-func (o *others) pull(j *job)                       { o.did("pull %s", j.rec.Job.ID) }
-func (o *others) pursueCancel(j *job)               { o.did("pursueCancel %s", j.rec.Job.ID) }
-func (o *others) refuseClaim(j *job)                { o.did("refuseClaim %s", j.rec.Job.ID) }
-func (o *others) reportOf(j *job) (r wire.Report)   { o.did("reportOf %s", j.rec.Job.ID); return }
-func (o *others) keepRun(j *job)                    { o.did("keepRun %s", j.rec.Job.ID) }
-func (o *others) runAgain(j *job, why string)       { o.did("runAgain %s %v", j.rec.Job.ID, why) }
+func (o *others) letOffer(j *job)                 { o.did("letOffer %s", j.rec.Job.ID) }
+func (o *others) lose(j *job, why string)         { o.did("lose %s %v", j.rec.Job.ID, why) }
+func (o *others) loseContact(j *job)              { o.did("loseContact %s", j.rec.Job.ID) }
+func (o *others) pull(j *job)                     { o.did("pull %s", j.rec.Job.ID) }
+func (o *others) pursueCancel(j *job)             { o.did("pursueCancel %s", j.rec.Job.ID) }
+func (o *others) refuseClaim(j *job)              { o.did("refuseClaim %s", j.rec.Job.ID) }
+func (o *others) reportOf(j *job) (r wire.Report) { o.did("reportOf %s", j.rec.Job.ID); return }
+func (o *others) keepRun(j *job)                  { o.did("keepRun %s", j.rec.Job.ID) }
+func (o *others) runAgain(j *job, why string)     { o.did("runAgain %s %v", j.rec.Job.ID, why) }
+func (o *others) runOnceReported(j *job, why string) {
+	o.did("runOnceReported %s: %s", j.rec.Job.ID, why)
+}
 func (o *others) sendClosed(to grid.PeerID, j *job) { o.did("sendClosed %v %s", to, j.rec.Job.ID) }
 func (o *others) terminal(j *job, s grid.State)     { o.did("terminal %s %v", j.rec.Job.ID, s) }
 func (o *others) conclude(j *job)                   { o.did("conclude %s", j.rec.Job.ID) }
@@ -145,6 +148,7 @@ func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMe
 
 // what is needed of recovery
 
+func (o *others) askHeirs(j *job)                                      { o.did("askHeirs %s", j.rec.Job.ID) }
 func (o *others) askOwner(j *job)                                      { o.did("askOwner %s", j.rec.Job.ID) }
 func (o *others) awaitMembersOnly()                                    { o.did("awaitMembersOnly") }
 func (o *others) read() (r bool)                                       { o.did("read"); return true }

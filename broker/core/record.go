@@ -99,8 +99,10 @@ type ofHome struct {
 	notifying bool      // home: a notice is being sent
 	pulling   bool      // home: its output is being fetched
 	raised    grid.Tick // home: when it was to start again, and only once, as its site was forgotten
-	exporting bool      // home: its output is being brought where it goes
-	claim     *claim    // home: a result of an older epoch that waits for the token
+	// raisedFrom is its epoch before that; zero after a restart.
+	raisedFrom grid.Epoch
+	exporting  bool   // home: its output is being brought where it goes
+	claim      *claim // home: a result of an older epoch that waits for the token
 }
 
 // ofRecovery is what may be lacking in its record.

@@ -52,6 +52,9 @@ func (c *recovery) recoverJob(j *job) {
 	j.worn = j.rec.Attempt > 0 // of those before the last one nothing is known any more
 	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
 	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
+	if c.again(j) {
+		j.raised = c.now
+	}
 	switch j.rec.Role {
 	case grid.Owning:
 		c.recoverOwned(j)
@@ -73,6 +76,13 @@ func (c *recovery) recoverJob(j *job) {
 		c.ownership.preparedDue(j)
 		c.ownership.declineRemoved(j)
 	}
+}
+
+// again: a job of this home that may run once is to start at a term that was raised, and has not since. Who may have got it before
+// had not all the time to report it.
+func (c *recovery) again(j *job) bool {
+	r := &j.rec
+	return c.isHome(j) && r.Role == grid.Owning && r.State == grid.Ready && !r.Job.Rerunnable && r.Attempt == 0 && r.Epoch.Term > 1 && r.Epoch.Hop == 0
 }
 
 func (c *recovery) recoverOwned(j *job) {

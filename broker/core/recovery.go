@@ -56,6 +56,7 @@ type recovery struct {
 		report(j *job)
 		reportOf(j *job) wire.Report
 		runAgain(j *job, why string)
+		runOnceReported(j *job, why string)
 		sendClosed(to grid.PeerID, j *job)
 		terminal(j *job, s grid.State)
 	}

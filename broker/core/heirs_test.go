@@ -1,0 +1,99 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// given is a job of this home that may run once and waits at c, as far as the home knows.
+func given() grid.Record {
+	return grid.Record{
+		Job: jobOf(me, "a", "1"), State: grid.Assigned, AtHome: grid.AtHome{Trail: []grid.PeerID{him}},
+		Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 5}},
+	}
+}
+
+// c, which is gone for ever, had given a job to b, and the home has not heard of it; b has run it, and its journal was put back to before
+// that. Nothing of the job runs at c, says the administrator; but b's control directory knows that it was there.
+func TestAnHeirThatLostItsJournalIsAsked(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		traced grid.Epoch
+		lost   bool
+	}{
+		"it had it after c":      {grid.Epoch{Term: 1, Hop: 9}, true},
+		"it had it before c":     {grid.Epoch{Term: 1, Hop: 2}, false},
+		"it has never had it":    {},
+		"it had one of the same": {grid.Epoch{Term: 1, Hop: 5}, false},
+	} {
+		r := given()
+		hers := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}}, nil)
+		hers.Step(1_000_000, Boot{})
+		var there []grid.AttemptID
+		if k.traced != (grid.Epoch{}) {
+			there = []grid.AttemptID{{Job: r.Job.ID, Epoch: k.traced, Attempt: 1}}
+		}
+		hers.Step(1_000_000, Reconciled{Attempts: there, All: true})
+		c := signed(r)
+		asked := sentTo(c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"}), her)
+		for _, m := range asked {
+			for _, answer := range sentTo(hers.Step(1_000_002, Message{me, m}), me) {
+				c.Step(1_000_003, Message{her, answer})
+			}
+		}
+		if got := c.jobs[r.Job.ID].rec; len(asked) == 0 || (got.State == grid.Lost) != k.lost || !k.lost && got.State != grid.Ready {
+			t.Errorf("%s: asked %d times, it is %s: %s", name, len(asked), got.State, got.Reason)
+		}
+	}
+}
+
+// Who did not hear the question, or has not read its directories yet, is asked again as long as the job waits; and nobody's word
+// counts once it has been started.
+func TestHeirsAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	r := given()
+	c := signed(r)
+	c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"})
+	asked := 0
+	for now := grid.Tick(1_000_001); now < 1_000_001+silence*c.cfg.Digest; {
+		now, _ = c.Next()
+		for _, m := range sentTo(c.Step(now, Tick{}), her) {
+			if _, is := m.(wire.Recall); is {
+				asked++
+			}
+		}
+	}
+	if asked < 3 {
+		t.Errorf("asked again %d times", asked)
+	}
+	j := c.jobs[r.Job.ID]
+	j.rec.Attempt = 1
+	c.Step(c.now+1, Message{her, wire.Error{Of: wire.KindRecall, Job: r.Job.ID, Had: grid.Epoch{Term: 1, Hop: 9}}})
+	if j.rec.State == grid.Lost {
+		t.Error("LOST by a word about an older term, and an attempt was made")
+	}
+}
+
+// The home is started anew while it waits for the word of those: it goes on waiting.
+func TestARestartDoesNotCutTheWaitForHeirsShort(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		epoch grid.Epoch
+		again bool
+		waits bool
+	}{
+		"its term was raised":      {grid.Epoch{Term: 70}, false, true},
+		"it may run twice":         {grid.Epoch{Term: 70}, true, false},
+		"it was never given away":  {grid.Epoch{Term: 1}, false, false},
+		"it has come back by hops": {grid.Epoch{Term: 70, Hop: 80}, false, false},
+	} {
+		j := jobOf(me, "a", "1")
+		j.Rerunnable = k.again
+		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: k.epoch}})
+		if got := c.gates.beforeStart(c.jobs[j.ID]); (got == untilReported) != k.waits {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
