@@ -188,9 +188,10 @@ func (h *broker) commit(c *grid.Change) {
 	for len(h.ended) > 0 && h.ended[0].at <= h.r.now {
 		p := h.ended[0]
 		h.ended = h.ended[1:]
-		switch r := h.journal[p.id]; {
+		r, end := h.journal[p.id], h.r.result.Jobs[number(p.id)].End
+		switch {
 		case r == nil || !core.IsArchived(r):
-		case h.r.result.Jobs[number(p.id)].End == 0: // it was here, and runs elsewhere
+		case end == 0 || h.r.now-epoch < end+h.r.lingers: // it was here, and runs elsewhere, or did lately
 			h.ended = append(h.ended, parting{h.r.now + h.r.lingers, p.id})
 		default:
 			delete(h.journal, p.id)
@@ -201,8 +202,8 @@ func (h *broker) commit(c *grid.Change) {
 // keepAll is for how many jobs the records of all are kept to the end: they come back to sites where they were long ago.
 const keepAll = 1 << 17
 
-// lingers is how long the record of a job that has ended may be asked for: all that is said is heard by then, or said
-// to sites that are away, which hear it when they are back.
+// lingers is how long the record of a job that has ended is kept: of few jobs, and where sites are away that hear of it when they are
+// back, for ever.
 func (w *World) lingers() grid.Tick {
 	if len(w.Jobs) <= keepAll {
 		return never
@@ -212,8 +213,11 @@ func (w *World) lingers() grid.Tick {
 			return never
 		}
 	}
-	return 2 * grid.Second
+	return w.askedFor()
 }
+
+// askedFor is how long after its end a job may be asked for: all that is said is heard by then.
+func (w *World) askedFor() grid.Tick { return 2 * grid.Second }
 
 func (h *broker) setTimer() {
 	at, ok := h.Next()

@@ -43,13 +43,20 @@ func Run(w World, stop func() bool, seen func(done, all int, now grid.Tick)) (Re
 		return Result{}, err
 	}
 	r := newRun(w)
-	for k := 0; r.result.Done < len(w.Jobs) && r.err == nil; k++ {
+	err := r.toTheEnd(stop, seen)
+	return r.result, err
+}
+
+// toTheEnd runs until all jobs have ended, or stop says so.
+func (r *run) toTheEnd(stop func() bool, seen func(done, all int, now grid.Tick)) error {
+	jobs := len(r.w.Jobs)
+	for k := 0; r.result.Done < jobs && r.err == nil; k++ {
 		if k%lookAfter == 0 {
 			if stop != nil && stop() {
-				return r.result, nil
+				return nil
 			}
 			if seen != nil {
-				seen(r.result.Done, len(w.Jobs), r.now-epoch)
+				seen(r.result.Done, jobs, r.now-epoch)
 			}
 		}
 		r.step()
@@ -57,7 +64,7 @@ func Run(w World, stop func() bool, seen func(done, all int, now grid.Tick)) (Re
 	if r.err == nil {
 		r.err = r.conserved()
 	}
-	return r.result, r.err
+	return r.err
 }
 
 // lookAfter is how many instants there are between two looks at what goes on outside.

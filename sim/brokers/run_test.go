@@ -207,3 +207,21 @@ var (
 	storedCore      = [3]int64{11342680, 185, 270402}
 	storedPublished = [3]int64{11427912, 186, 271996}
 )
+
+// Nobody asks for the record of a job for longer after its end than it is kept in a large world, wherever it has been before.
+func TestNobodyAsksForLonger(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	for k := range uint64(20) {
+		w := someWorld(rand.New(rand.NewPCG(seed, k)), Core)
+		for i := range w.Sites {
+			w.Sites[i].Away = nil
+		}
+		r := newRun(w)
+		r.lingers = w.askedFor()
+		if err := r.toTheEnd(nil, nil); err != nil {
+			t.Fatalf("seed %d, %d: %v", seed, k, err)
+		}
+	}
+}
