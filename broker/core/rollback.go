@@ -122,11 +122,7 @@ func (c *recovery) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has se
 // over, or have ended. Where this is not its home, that knows; where it is, only the
 // members do, unless its attempt is here: then it was not handed over.
 func (c *recovery) doubt(j *job) {
-	switch j.rec.State {
-	case grid.Running, grid.Finished, grid.StageOut:
-	default:
-		j.rec.Uncertain = true
-	}
+	j.rec.Uncertain = j.rec.Uncertain || j.waits()
 	if j.rec.State == grid.Assigned {
 		c.emit(Probe{c.attempt(j)})
 	}
@@ -139,6 +135,18 @@ func (c *recovery) doubt(j *job) {
 	c.save(j, "") // and so reported
 	j.since = j.rec.Report
 }
+
+// waits: it has neither started nor ended here, as far as is known.
+func (j *job) waits() bool {
+	switch j.rec.State {
+	case grid.Running, grid.Finished, grid.StageOut:
+		return false
+	}
+	return !j.over()
+}
+
+// inDoubt: it waits here, and may be elsewhere. What has ended here since that was asked is in doubt no more.
+func (j *job) inDoubt() bool { return j.rec.Uncertain && !j.over() }
 
 // branchReport is a number of a report that a branch which is lost has not used: what acknowledges one of those is no word on this branch.
 func (c *recovery) branchReport(last uint64) uint64 {
@@ -242,7 +250,7 @@ func (c *recovery) settle() {
 		c.alarmRolled()
 		return // recount comes here again
 	}
-	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.rec.Uncertain })
+	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.inDoubt() })
 	unheard, harmful := c.rolled.unheard, c.rolled.harmful
 	c.writeOff(c.rolled.lost)
 	c.rolled = nil
@@ -287,8 +295,8 @@ func (c *recovery) unanswered(j *job) bool {
 	if j.rec.Role != grid.Owning || j.rec.Job.Part != nil && !c.isHome(j) {
 		return false
 	}
-	perhapsElsewhere := j.rec.Uncertain && len(c.rolled.unheard) > 0 || j.rec.Epoch.Before(j.traceAt)
-	return j.rec.Uncertain && j.unreconciled() || perhapsElsewhere && j.rec.State == grid.Assigned
+	perhapsElsewhere := j.inDoubt() && len(c.rolled.unheard) > 0 || j.rec.Epoch.Before(j.traceAt)
+	return j.inDoubt() && j.unreconciled() || perhapsElsewhere && j.rec.State == grid.Assigned
 }
 
 // maxLost bounds the branches that are remembered; the oldest goes first. To forget one costs
