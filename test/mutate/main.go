@@ -17,8 +17,12 @@
 //
 // Places are drawn at random over all packages named, with a seed from the clock unless one
 // is given; it is printed, and repeats the sample. Nothing in the tree is changed: the go
-// command reads the mutant by -overlay. A mutant that does not build is drawn anew and counts
-// for nothing. One whose tests exceed the limit counts as killed: a hang is noticed. A run that is
+// command reads the mutants by -overlay. They are built together, into one program of tests:
+// each change stands beside its original, and the environment says which of them counts. A
+// change that has no place there, as in the length of an array, is built alone. One that does
+// not build is drawn anew and counts for nothing. One that no test comes by is told as
+// unreached; it survives. One whose tests exceed the limit counts as killed, since a hang is
+// noticed, and is told apart: on a busy machine the limit may be too short. A run that is
 // interrupted prints the score of what it has tried.
 package main
 

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,62 +19,89 @@ type mutant struct {
 	line int
 	kind string // of the list in the package comment
 	what string // the change, for people
-	text []byte // the whole file, changed
+	nth  int    // of the places of its file
 }
 
-// place is where a file can be changed; do returns what takes the change back.
+// place is where a file can be changed.
 type place struct {
 	pos        token.Pos
 	kind, what string
-	do         func() (undo func())
+	change     func()         // for good
+	beside     func(switched) // the change stands beside the original; nil where it cannot
 }
 
 // mutants are all mutants of one file of Go or of a shell script.
-func mutants(path string) ([]func() (mutant, error), error) {
-	text, err := os.ReadFile(path)
+func mutants(path string) (all []mutant, err error) {
+	if filepath.Ext(path) == ".sh" {
+		return lines(path)
+	}
+	set := token.NewFileSet()
+	tree, err := parsed(set, path)
 	if err != nil {
 		return nil, err
 	}
-	if filepath.Ext(path) == ".sh" {
-		return lines(path, string(text)), nil
-	}
-	set := token.NewFileSet()
-	tree, err := parser.ParseFile(set, path, text, parser.ParseComments)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	var all []func() (mutant, error)
-	for _, p := range places(tree) {
-		all = append(all, func() (mutant, error) {
-			m := mutant{file: path, line: set.Position(p.pos).Line, kind: p.kind, what: p.what}
-			undo := p.do()
-			defer undo()
-			var out bytes.Buffer
-			if err := printer.Fprint(&out, set, tree); err != nil {
-				return m, fmt.Errorf("printing %s: %w", path, err)
-			}
-			m.text = out.Bytes()
-			return m, nil
-		})
+	for i, p := range places(tree) {
+		all = append(all, mutant{path, set.Position(p.pos).Line, p.kind, p.what, i})
 	}
 	return all, nil
 }
 
-// lines leaves out one line of a script that is neither empty nor a comment.
-func lines(path, text string) []func() (mutant, error) {
-	var all []func() (mutant, error)
-	rows := strings.SplitAfter(text, "\n")
-	for i, row := range rows {
-		words := strings.TrimSpace(row)
-		if words == "" || strings.HasPrefix(words, "#") {
-			continue
-		}
-		all = append(all, func() (mutant, error) {
-			rest := strings.Join(rows[:i], "") + "\n" + strings.Join(rows[i+1:], "")
-			return mutant{file: path, line: i + 1, kind: "line", what: "without: " + words, text: []byte(rest)}, nil
-		})
+// text is the whole file, changed.
+func (m mutant) text() ([]byte, error) {
+	if filepath.Ext(m.file) == ".sh" {
+		return m.without()
 	}
-	return all
+	set := token.NewFileSet()
+	tree, err := parsed(set, m.file)
+	if err != nil {
+		return nil, err
+	}
+	places(tree)[m.nth].change()
+	return printed(set, tree)
+}
+
+// parsed is a file without its comments, but for those that the compiler reads.
+func parsed(set *token.FileSet, path string) (*ast.File, error) {
+	tree, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	tree.Comments = slices.DeleteFunc(tree.Comments, func(g *ast.CommentGroup) bool {
+		return !slices.ContainsFunc(g.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:") })
+	})
+	return tree, nil
+}
+
+func printed(set *token.FileSet, tree *ast.File) ([]byte, error) {
+	var out bytes.Buffer
+	if err := printer.Fprint(&out, set, tree); err != nil {
+		return nil, fmt.Errorf("printing %s: %w", set.Position(tree.Pos()).Filename, err)
+	}
+	return out.Bytes(), nil
+}
+
+// lines are the lines of a script that are neither empty nor a comment: each is left out once.
+func lines(path string) (all []mutant, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range strings.Split(string(text), "\n") {
+		if words := strings.TrimSpace(row); words != "" && !strings.HasPrefix(words, "#") {
+			all = append(all, mutant{path, i + 1, "line", "without: " + words, i})
+		}
+	}
+	return all, nil
+}
+
+// without is a script that lacks a line.
+func (m mutant) without() ([]byte, error) {
+	text, err := os.ReadFile(m.file)
+	rows := bytes.Split(text, []byte("\n"))
+	if err == nil {
+		rows[m.nth] = nil
+	}
+	return bytes.Join(rows, []byte("\n")), err
 }
 
 // places finds what can be changed inside the functions of a file.
@@ -116,36 +144,49 @@ var exchanged = map[token.Token]struct {
 
 func operator(n *ast.BinaryExpr) []place {
 	by, ok := exchanged[n.Op]
-	if !ok {
+	if !ok || by.kind == "sum" && (text(n.X) || text(n.Y)) {
 		return nil
 	}
-	from := n.Op
-	return []place{{n.OpPos, by.kind, fmt.Sprintf("%s instead of %s", by.to, from), func() func() {
-		n.Op = by.to
-		return func() { n.Op = from }
+	what := fmt.Sprintf("%s instead of %s", by.to, n.Op)
+	return []place{{n.OpPos, by.kind, what, func() { n.Op = by.to }, func(s switched) {
+		was, other := *n, *n
+		other.Op = by.to
+		if by.kind == "sum" {
+			n.Op, n.X, n.Y = token.ADD, s.sum(&was), &ast.BasicLit{Kind: token.INT, Value: "0"}
+			return
+		}
+		n.Op, n.X, n.Y = token.LOR, &ast.BinaryExpr{X: s.on(), Op: token.LAND, Y: &ast.ParenExpr{X: &other}},
+			&ast.BinaryExpr{X: s.off(), Op: token.LAND, Y: &ast.ParenExpr{X: &was}}
 	}}}
 }
 
+// text tells of what is a text for all to see.
+func text(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.BinaryExpr:
+		return x.Op == token.ADD && (text(x.X) || text(x.Y))
+	case *ast.BasicLit:
+		return x.Kind == token.STRING
+	}
+	return false
+}
+
 func condition(n *ast.IfStmt, value string) place {
-	return place{n.Cond.Pos(), "condition", "if " + value, func() func() {
-		was := n.Cond
-		op := token.LOR // the condition stays in the text, so that what it uses is still used
-		if value == "false" {
-			op = token.LAND
-		}
-		n.Cond = &ast.BinaryExpr{X: &ast.ParenExpr{X: was}, Op: op, Y: &ast.Ident{Name: value, NamePos: was.End()}}
-		return func() { n.Cond = was }
-	}}
+	op, with := token.LOR, switched.on // the condition stays in the text, so that what it uses is still used
+	if value == "false" {
+		op, with = token.LAND, switched.off
+	}
+	let := func(y ast.Expr) { n.Cond = &ast.BinaryExpr{X: &ast.ParenExpr{X: n.Cond}, Op: op, Y: y} }
+	return place{n.Cond.Pos(), "condition", "if " + value,
+		func() { let(&ast.Ident{Name: value, NamePos: n.Cond.End()}) }, func(s switched) { let(with(s)) }}
 }
 
 func number(n *ast.BasicLit) []place {
 	if n.Kind != token.INT {
 		return nil
 	}
-	was := n.Value
-	return []place{{n.Pos(), "number", was + " + 1", func() func() {
-		n.Value = "(" + was + " + 1)"
-		return func() { n.Value = was }
+	return []place{{n.Pos(), "number", n.Value + " + 1", func() { n.Value = "(" + n.Value + " + 1)" }, func(s switched) {
+		n.Value = "(" + n.Value + " + " + s.one(n) + ")"
 	}}}
 }
 
@@ -162,10 +203,10 @@ func statements(list []ast.Stmt) []place {
 		default:
 			continue
 		}
-		all = append(all, place{s.Pos(), "statement", "left out", func() func() {
-			list[i] = &ast.EmptyStmt{Semicolon: s.Pos()}
-			return func() { list[i] = s }
-		}})
+		all = append(all, place{s.Pos(), "statement", "left out", func() { list[i] = &ast.EmptyStmt{Semicolon: s.Pos()} },
+			func(w switched) {
+				list[i] = &ast.IfStmt{If: s.Pos(), Cond: w.off(), Body: &ast.BlockStmt{List: []ast.Stmt{s}}}
+			}})
 	}
 	return all
 }

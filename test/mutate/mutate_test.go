@@ -32,6 +32,47 @@ func TestSurvivorIsTold(t *testing.T) {
 	}
 }
 
+// Most changes are built together, what has no place beside the original is built alone: the tests say the same of each.
+func TestTogetherAndAlone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("testdata/kinds")); err != nil {
+		t.Fatal(err)
+	}
+	all, err := mutants(filepath.Join(folder, "kinds.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sample{folder: folder, limit: time.Minute}
+	both, err := s.trial(t.Context(), t.TempDir(), ".", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := &trial{sample: s, name: ".", scratch: t.TempDir()}
+	found, together := map[outcome]int{}, 0
+	for i, m := range all {
+		one, err := both.of(t.Context(), i+1, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if both.bench.has[i+1] {
+			together++
+		}
+		other, err := alone.of(t.Context(), i+1, m)
+		if one == unreached {
+			one = survived
+			found[unreached]++
+		}
+		if err != nil || one != other {
+			t.Errorf("%s:%d: %s: %s: %d together and %d alone, %v", m.file, m.line, m.kind, m.what, one, other, err)
+		}
+		found[one]++
+	}
+	if found[killed] != 7 || found[unbuilt] != 1 || found[survived] != 3 || found[unreached] != 2 || together != len(all)-2 {
+		t.Errorf("%v of %d, %d of them built together", found, len(all), together)
+	}
+}
+
 const source = `package p
 
 func f(a, b int) (c int) {
@@ -60,18 +101,18 @@ func TestMutants(t *testing.T) {
 	}
 	kinds := map[string]int{}
 	texts := map[string]bool{source: true}
-	for _, make := range all {
-		m, err := make()
+	for _, m := range all {
+		text, err := m.text()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parser.ParseFile(token.NewFileSet(), path, m.text, 0); err != nil {
-			t.Errorf("%s %s: %v\n%s", m.kind, m.what, err, m.text)
+		if _, err := parser.ParseFile(token.NewFileSet(), path, text, 0); err != nil {
+			t.Errorf("%s %s: %v\n%s", m.kind, m.what, err, text)
 		}
-		if texts[string(m.text)] {
-			t.Errorf("line %d: %s %s: the text was there before:\n%s", m.line, m.kind, m.what, m.text)
+		if texts[string(text)] {
+			t.Errorf("line %d: %s %s: the text was there before:\n%s", m.line, m.kind, m.what, text)
 		}
-		texts[string(m.text)] = true
+		texts[string(text)] = true
 		kinds[m.kind]++
 	}
 	for kind, n := range map[string]int{"compare": 2, "logic": 1, "condition": 2, "sum": 1, "number": 2, "statement": 4} {
@@ -90,8 +131,8 @@ func TestScriptLosesALine(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d mutants, %v", len(all), err)
 	}
-	m, err := all[0]()
-	if err != nil || string(m.text) != "# what it is\n\n\nexit 75\n" || m.line != 2 {
-		t.Errorf("%d %q %v", m.line, m.text, err)
+	text, err := all[0].text()
+	if err != nil || string(text) != "# what it is\n\n\nexit 75\n" || all[0].line != 2 {
+		t.Errorf("%d %q %v", all[0].line, text, err)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,9 @@ type outcome int
 
 const (
 	survived outcome = iota
+	unreached
 	killed
+	hung
 	unbuilt
 )
 
@@ -55,7 +56,7 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 	if err != nil {
 		return err
 	}
-	var all []func() (mutant, error)
+	var all []mutant
 	for _, f := range files {
 		more, err := mutants(f)
 		if err != nil {
@@ -63,44 +64,44 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 		}
 		all = append(all, more...)
 	}
-	if o, why, err := s.try(ctx, name, mutant{}); err != nil {
-		return err
-	} else if o != survived {
-		return fmt.Errorf("the tests of %s fail on the code as it is: %s", name, why)
-	}
 	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	dead, tried := 0, 0
+	scratch, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	t, err := s.trial(ctx, scratch, name, all[:min(len(all), s.number+s.number/4)])
+	if err != nil {
+		return err
+	}
+	count := map[outcome]int{}
 	defer func() { // a sample that is cut short is one of fewer
-		fmt.Fprintf(out, "%-20s %d of %d killed (%d %%)\n", name, dead, tried, 100*dead/max(tried, 1))
+		dead, tried := count[killed]+count[hung], count[killed]+count[hung]+count[survived]+count[unreached]
+		fmt.Fprintf(out, "%-20s %d of %d killed (%d %%), %d of them by the limit\n", name, dead, tried, 100*dead/max(tried, 1), count[hung])
 	}()
-	for _, make := range all {
-		if tried == s.number {
+	for i, m := range all {
+		if count[killed]+count[hung]+count[survived]+count[unreached] == s.number {
 			break
 		}
-		m, err := make()
+		o, err := t.of(ctx, i+1, m)
 		if err != nil {
 			return err
 		}
-		o, _, err := s.try(ctx, name, m)
-		if err != nil {
-			return err
-		}
-		if o != unbuilt {
-			tried++
-		}
-		if o == killed {
-			dead++
-		} else if o == survived {
-			fmt.Fprintf(out, "survived  %s %s:%d: %s: %s\n", name, filepath.Base(m.file), m.line, m.kind, m.what)
+		count[o]++
+		if say := told[o]; say != "" {
+			fmt.Fprintf(out, "%-9s %s %s:%d: %s: %s\n", say, name, filepath.Base(m.file), m.line, m.kind, m.what)
 		}
 	}
 	return nil
 }
 
+// told is what a person has to look at.
+var told = map[outcome]string{survived: "survived", unreached: "unreached", hung: "hung"}
+
 // sources are the files of a package that its program is made of.
 func (s sample) sources(ctx context.Context, name string) ([]string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-f", `{{.Dir}}{{range .GoFiles}}{{"\n"}}{{.}}{{end}}{{range .EmbedFiles}}{{"\n"}}{{.}}{{end}}`, name)
-	cmd.Dir, cmd.Stderr = s.folder, os.Stderr
+	cmd := s.tool(ctx, "list", "-f", `{{.Dir}}{{range .GoFiles}}{{"\n"}}{{.}}{{end}}{{range .EmbedFiles}}{{"\n"}}{{.}}{{end}}`, name)
+	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("listing the files of %s: %w", name, err)
@@ -119,52 +120,9 @@ func (s sample) sources(ctx context.Context, name string) ([]string, error) {
 	return all, nil
 }
 
-// try runs the package's tests on a mutant, or on the code as it is.
-func (s sample) try(ctx context.Context, name string, m mutant) (outcome, string, error) {
-	scratch, err := os.MkdirTemp("", "mutate")
-	if err != nil {
-		return 0, "", err
-	}
-	defer os.RemoveAll(scratch)
-	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", s.limit.String()}
-	if s.run != "" {
-		args = append(args, "-run", s.run)
-	}
-	if m.file != "" {
-		overlay, err := overlaid(scratch, m)
-		if err != nil {
-			return 0, "", err
-		}
-		args = append(args, "-overlay", overlay)
-	}
-	ctx, stop := context.WithTimeout(ctx, s.limit+3*time.Minute) // to build it, too
-	defer stop()
-	cmd := exec.CommandContext(ctx, "go", append(args, name)...)
+// tool is a run of the go command.
+func (s sample) tool(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = s.folder
-	cmd.Env = append(os.Environ(), "TMPDIR="+scratch) // a killed test leaves its files here
-	text, err := cmd.CombinedOutput()
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return 0, "", ctx.Err()
-	}
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return survived, "", nil
-	case !errors.As(err, &exit):
-		return 0, "", fmt.Errorf("running the tests of %s: %w", name, err)
-	case strings.Contains(string(text), "[build failed]"), strings.Contains(string(text), "[setup failed]"):
-		return unbuilt, string(text), nil
-	}
-	return killed, string(text), nil
-}
-
-// overlaid writes the mutant and the file by which the go command finds it.
-func overlaid(folder string, m mutant) (string, error) {
-	changed := filepath.Join(folder, "mutant"+filepath.Ext(m.file))
-	overlay := filepath.Join(folder, "overlay.json")
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {m.file: changed}})
-	if err != nil {
-		return "", err
-	}
-	return overlay, errors.Join(os.WriteFile(changed, m.text, 0o600), os.WriteFile(overlay, text, 0o600))
+	return cmd
 }

@@ -1,0 +1,3 @@
+module kinds.test
+
+go 1.26

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// trial runs the tests of one package on its mutants.
+type trial struct {
+	sample
+	name    string
+	scratch string
+	bench   *bench       // nil where nothing builds together
+	reached map[int]bool // the mutants of the bench that some test comes by
+}
+
+// trial runs the tests on the code as it is, to see that they hold and where they go.
+func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant) (*trial, error) {
+	b, err := s.together(ctx, scratch, name, drawn)
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{sample: s, name: name, scratch: scratch, bench: b, reached: map[int]bool{}}
+	cmd := t.alone(ctx)
+	if b != nil {
+		cmd = t.within(ctx, 0)
+		cmd.Env = append(cmd.Env, "MUTANTS_REACHED="+filepath.Join(scratch, "reached"))
+	}
+	if o, said, err := t.run(ctx, cmd); err != nil {
+		return nil, err
+	} else if o != survived {
+		return nil, fmt.Errorf("the tests of %s fail on the code as it is: %s", name, said)
+	}
+	text, err := os.ReadFile(filepath.Join(scratch, "reached"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, word := range strings.Fields(string(text)) {
+		id, _ := strconv.Atoi(word)
+		t.reached[id] = true
+	}
+	return t, nil
+}
+
+// of is what becomes of a mutant of the sample.
+func (t *trial) of(ctx context.Context, id int, m mutant) (o outcome, err error) {
+	if t.bench != nil && t.bench.has[id] {
+		if !t.reached[id] {
+			return unreached, nil
+		}
+		o, _, err = t.run(ctx, t.within(ctx, id))
+		return o, err
+	}
+	text, err := m.text()
+	if err != nil {
+		return 0, err
+	}
+	overlay, err := overlaid(t.scratch, map[string][]byte{m.file: text})
+	if err != nil {
+		return 0, err
+	}
+	ctx, stop := context.WithTimeout(ctx, t.limit+3*time.Minute) // to build it, too
+	defer stop()
+	o, _, err = t.run(ctx, t.alone(ctx, "-overlay", overlay))
+	return o, err
+}
+
+// within is a run of the bench with one mutant, or with none.
+func (t *trial) within(ctx context.Context, id int) *exec.Cmd {
+	args := []string{"-test.short", "-test.failfast", "-test.timeout", t.limit.String()}
+	if t.sample.run != "" {
+		args = append(args, "-test.run", t.sample.run)
+	}
+	cmd := exec.CommandContext(ctx, t.bench.program, args...)
+	cmd.Dir = t.bench.folder
+	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id))
+	return cmd
+}
+
+// alone is a run of the tests by the go command, which builds them anew.
+func (t *trial) alone(ctx context.Context, more ...string) *exec.Cmd {
+	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.limit.String()}
+	if t.sample.run != "" {
+		args = append(args, "-run", t.sample.run)
+	}
+	cmd := t.tool(ctx, append(append(args, more...), t.name)...)
+	cmd.Env = os.Environ()
+	return cmd
+}
+
+func (t *trial) run(ctx context.Context, cmd *exec.Cmd) (outcome, string, error) {
+	left, err := os.MkdirTemp(t.scratch, "left") // a killed test leaves its files here
+	if err != nil {
+		return 0, "", err
+	}
+	defer os.RemoveAll(left)
+	cmd.Env = append(cmd.Env, "TMPDIR="+left)
+	text, err := cmd.CombinedOutput()
+	said := string(text)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return 0, "", ctx.Err()
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return survived, "", nil
+	case !errors.As(err, &exit):
+		return 0, "", fmt.Errorf("running the tests of %s: %w", t.name, err)
+	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):
+		return unbuilt, said, nil
+	case strings.Contains(said, "panic: test timed out after "), ctx.Err() != nil:
+		return hung, said, nil
+	}
+	return killed, said, nil
+}
+
+// changed begins the names of changed files.
+const changed = "changed-"
+
+// overlaid writes changed files and the file by which the go command finds them.
+func overlaid(folder string, texts map[string][]byte) (string, error) {
+	where := map[string]string{}
+	for path, text := range texts {
+		where[path] = filepath.Join(folder, changed+filepath.Base(path))
+		if err := os.WriteFile(where[path], text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]map[string]string{"Replace": where})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(folder, "overlay.json")
+	return overlay, os.WriteFile(overlay, text, 0o600)
+}
