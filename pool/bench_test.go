@@ -77,7 +77,7 @@ func BenchmarkPlan(b *testing.B) {
 	for _, n := range []int{100, 1000} {
 		computers, _, now := benchPool(n)
 		for i := range computers {
-			computers[i].Lanes = []grid.Tick{computers[i].Free, computers[i].Free, computers[i].Free, computers[i].Free}
+			computers[i].PerCore = []grid.Tick{computers[i].Free, computers[i].Free, computers[i].Free, computers[i].Free}
 		}
 		for _, dated := range []bool{false, true} {
 			r := rand.New(rand.NewPCG(1, 1))

@@ -18,10 +18,10 @@ type Computer struct {
 	Dedicated            bool     // it has no owner
 	Forecast             Forecast
 	Free                 grid.Tick // when its present job will have ended; 0, or what is past, is free
-	// Lanes are its cores where it runs several jobs at a time: when each comes free, the first first, and Free is the first of them.
-	// nil runs one job at a time. Tenant is whose jobs it runs then: others wait until all lanes are free.
-	Lanes  []grid.Tick
-	Tenant string
+	// PerCore are its cores where it runs several jobs at a time: when each comes free, the first first, and Free is the first of them.
+	// nil runs one job at a time. Tenant is whose jobs it runs then: others wait until all cores are free.
+	PerCore []grid.Tick
+	Tenant  string
 }
 
 // Platform is what a checkpoint that was written on a computer needs of another.

@@ -22,7 +22,7 @@ type shelf struct {
 	order     []int
 	peaks     []float64   // the highest peak up to there
 	free      []grid.Tick // by computer
-	lanes     []*lanes    // by computer; nil of one that runs a job at a time
+	cores     []*cores    // by computer; nil of one that runs a job at a time
 	last      int         // the computer that ended a job first when that was asked last
 }
 
@@ -31,11 +31,11 @@ func newShelf(now grid.Tick, r *Rule, computers []Computer) *shelf {
 	s := &shelf{rule: r, now: now, computers: computers, order: make([]int, n), peaks: make([]float64, n), free: make([]grid.Tick, n)}
 	for i := range computers {
 		s.order[i], s.free[i] = i, max(now, computers[i].Free)
-		if computers[i].Lanes != nil {
-			if s.lanes == nil {
-				s.lanes = make([]*lanes, n)
+		if computers[i].PerCore != nil {
+			if s.cores == nil {
+				s.cores = make([]*cores, n)
 			}
-			s.lanes[i] = newLanes(now, &computers[i])
+			s.cores[i] = newCores(now, &computers[i])
 		}
 	}
 	slices.SortFunc(s.order, func(a, b int) int {
@@ -59,10 +59,10 @@ func newShelf(now grid.Tick, r *Rule, computers []Computer) *shelf {
 // clone is a shelf whose computers come free on their own.
 func (s *shelf) clone() *shelf {
 	c := *s
-	c.free, c.lanes = slices.Clone(s.free), slices.Clone(s.lanes)
-	for i, l := range c.lanes {
+	c.free, c.cores = slices.Clone(s.free), slices.Clone(s.cores)
+	for i, l := range c.cores {
 		if l != nil {
-			c.lanes[i] = &lanes{free: slices.Clone(l.free), tenant: l.tenant}
+			c.cores[i] = &cores{free: slices.Clone(l.free), tenant: l.tenant}
 		}
 	}
 	return &c

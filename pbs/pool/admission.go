@@ -48,7 +48,7 @@ func emptied(computers []desks.Computer) []desks.Computer {
 	out := slices.Clone(computers)
 	for i := range out {
 		c := &out[i]
-		c.Lanes, c.Free, c.Tenant = make([]grid.Tick, c.Cores), 0, ""
+		c.PerCore, c.Free, c.Tenant = make([]grid.Tick, c.Cores), 0, ""
 	}
 	return out
 }

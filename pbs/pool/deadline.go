@@ -101,16 +101,16 @@ func (s *System) desks(now grid.Tick, computers []*computer, empty bool) []desks
 	out := make([]desks.Computer, len(computers))
 	for i, c := range computers {
 		d := c.desk()
-		d.Lanes = make([]grid.Tick, d.Cores)
+		d.PerCore = make([]grid.Tick, d.Cores)
 		if !empty {
 			s.occupy(&d, c, o, now)
 			back := s.back(c, now)
-			for k := range d.Lanes {
-				d.Lanes[k] = max(d.Lanes[k], back)
+			for k := range d.PerCore {
+				d.PerCore[k] = max(d.PerCore[k], back)
 			}
 		}
-		slices.Sort(d.Lanes)
-		d.Free = d.Lanes[0]
+		slices.Sort(d.PerCore)
+		d.Free = d.PerCore[0]
 		out[i] = d
 	}
 	return out
@@ -125,7 +125,7 @@ func (c *computer) desk() desks.Computer {
 	}
 }
 
-// occupy lets the jobs that a computer has take lanes until they are foreseen to end.
+// occupy lets the jobs that a computer has take cores until they are foreseen to end.
 func (s *System) occupy(d *desks.Computer, c *computer, o offers, now grid.Tick) {
 	at := 0
 	for _, e := range c.jobs {
@@ -135,8 +135,8 @@ func (s *System) occupy(d *desks.Computer, c *computer, o offers, now grid.Tick)
 			end = limit
 		}
 		for range d.Width(&j) {
-			if at < len(d.Lanes) {
-				d.Lanes[at] = end
+			if at < len(d.PerCore) {
+				d.PerCore[at] = end
 				at++
 			}
 		}
@@ -188,7 +188,7 @@ func (s *System) passDeadlines() (late map[*entry]bool) {
 	}
 }
 
-// unbarred are jobs that are given no computer which has lanes for them and yet may not have them now: it is kept for another, or what it has besides is
+// unbarred are jobs that are given no computer which has cores for them and yet may not have them now: it is kept for another, or what it has besides is
 // in use. They are given the next that suits. s.mu is held.
 func (s *System) unbarred(list []*entry, jobs []desks.Job, kept map[*computer]*entry) []desks.Job {
 	out := slices.Clone(jobs)

@@ -46,7 +46,7 @@ func TestTurnThatIsNotTaken(t *testing.T) {
 	}
 }
 
-// A job with a deadline is given the computer that can start it, though another that suits has lanes free: what it asks for besides is in use there, or
+// A job with a deadline is given the computer that can start it, though another that suits has cores free: what it asks for besides is in use there, or
 // it is kept for another's turn.
 func TestDeadlineOnTheComputerThatIsOpen(t *testing.T) {
 	t.Parallel()

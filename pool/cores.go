@@ -6,14 +6,14 @@ import (
 	"gbroker/grid"
 )
 
-// lanes are the cores of a computer in a plan: when each comes free, the first first.
-type lanes struct {
+// cores are those of a computer in a plan: when each comes free, the first first.
+type cores struct {
 	free   []grid.Tick
 	tenant string
 }
 
-func newLanes(now grid.Tick, c *Computer) *lanes {
-	l := &lanes{free: slices.Clone(c.Lanes), tenant: c.Tenant}
+func newCores(now grid.Tick, c *Computer) *cores {
+	l := &cores{free: slices.Clone(c.PerCore), tenant: c.Tenant}
 	for i := range l.free {
 		l.free[i] = max(now, l.free[i])
 	}
@@ -21,9 +21,9 @@ func newLanes(now grid.Tick, c *Computer) *lanes {
 	return l
 }
 
-// Width is how many lanes of a computer a job takes: one for each core, and as many as have the memory that it asks for.
+// Width is how many cores of a computer a job takes: one for each core, and as many as have the memory that it asks for.
 func (c *Computer) Width(j *Job) int {
-	all := len(c.Lanes)
+	all := len(c.PerCore)
 	if j.Whole {
 		return all
 	}
@@ -36,13 +36,13 @@ func (c *Computer) Width(j *Job) int {
 
 // rooms is how many jobs can begin at an instant, at most.
 func (c *Computer) rooms(now grid.Tick) (n int) {
-	if c.Lanes == nil {
+	if c.PerCore == nil {
 		if c.Free <= now {
 			return 1
 		}
 		return 0
 	}
-	for _, free := range c.Lanes {
+	for _, free := range c.PerCore {
 		if free <= now {
 			n++
 		}
@@ -52,10 +52,10 @@ func (c *Computer) rooms(now grid.Tick) (n int) {
 
 // start is when a job can begin on a computer of the plan.
 func (s *shelf) start(i int, j *Job) grid.Tick {
-	if s.lanes == nil || s.lanes[i] == nil {
+	if s.cores == nil || s.cores[i] == nil {
 		return max(s.free[i], j.NotBefore)
 	}
-	l := s.lanes[i]
+	l := s.cores[i]
 	if all := len(l.free); l.tenant != j.User {
 		return max(l.free[all-1], j.NotBefore)
 	}
@@ -64,11 +64,11 @@ func (s *shelf) start(i int, j *Job) grid.Tick {
 
 // take puts a job onto a computer of the plan, from its start there to an end.
 func (s *shelf) take(i int, j *Job, end grid.Tick) {
-	if s.lanes == nil || s.lanes[i] == nil {
+	if s.cores == nil || s.cores[i] == nil {
 		s.free[i] = end
 		return
 	}
-	l, start := s.lanes[i], s.start(i, j)
+	l, start := s.cores[i], s.start(i, j)
 	l.tenant = j.User
 	for k := range l.free {
 		l.free[k] = max(l.free[k], start) // what was free before is of no use any more

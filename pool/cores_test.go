@@ -17,13 +17,13 @@ func shared(t *rapid.T) []Computer {
 	for i := range out {
 		c := &out[i]
 		c.Cores = int32(rapid.IntRange(1, 3).Draw(t, "cores"))
-		c.Lanes = make([]grid.Tick, c.Cores)
+		c.PerCore = make([]grid.Tick, c.Cores)
 		c.Tenant = rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "tenant")
-		for k := range c.Lanes {
-			c.Lanes[k] = grid.Tick(rapid.SampledFrom([]int{0, 100, 120, 150}).Draw(t, "lane"))
+		for k := range c.PerCore {
+			c.PerCore[k] = grid.Tick(rapid.SampledFrom([]int{0, 100, 120, 150}).Draw(t, "core"))
 		}
-		slices.Sort(c.Lanes)
-		c.Free = c.Lanes[0]
+		slices.Sort(c.PerCore)
+		c.Free = c.PerCore[0]
 	}
 	return out
 }
@@ -74,7 +74,7 @@ func begins(now grid.Tick, c *Computer, there []stay, j *Job) grid.Tick {
 }
 
 // Where computers run several jobs of one user at a time, admission is that of a twin which looks at each tick of each computer.
-func TestLanesAgainstTwin(t *testing.T) {
+func TestCoresAgainstTwin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const now = 100
@@ -82,7 +82,7 @@ func TestLanesAgainstTwin(t *testing.T) {
 		jobs := rapid.SliceOfN(rapid.Custom(drawWide), 1, 6).Draw(t, "jobs")
 		there := make([][]stay, len(computers))
 		for i := range computers {
-			for _, end := range computers[i].Lanes {
+			for _, end := range computers[i].PerCore {
 				if end > now {
 					there[i] = append(there[i], stay{0, end, 1, computers[i].Tenant})
 				}
