@@ -92,7 +92,7 @@ func (s *settings) run(cmd *cobra.Command) error {
 	if os.Geteuid() != 0 {
 		account = "" // it cannot be chosen
 	}
-	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true, Idle: true, Grouped: true, Logger: log})
+	runner, err := agent.NewRunner(agent.Linux{Account: account, Apart: true, Idle: true, Grouped: true, Inside: true, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ type station struct {
 	Computer        line.Computer
 	Apart           bool
 	Grouped         bool
+	Inside          bool
 }
 
 const stationVariable = "GBROKER_TEST_STATION"
@@ -80,7 +81,7 @@ func beAgent() error {
 	if err != nil {
 		return err
 	}
-	runner, err := agent.NewRunner(agent.Linux{Supervisor: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, "supervise"}, Apart: s.Apart, Grouped: s.Grouped})
+	runner, err := agent.NewRunner(agent.Linux{Supervisor: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, "supervise"}, Apart: s.Apart, Grouped: s.Grouped, Inside: s.Inside})
 	if err != nil {
 		return err
 	}
@@ -107,6 +108,7 @@ type fleet struct {
 	listen string
 	nodes  []plan.Node
 	loose  bool // jobs have no control groups, also where the system has some
+	wide   bool // they may write outside their sandboxes, also where the system has Landlock
 
 	mu     sync.Mutex
 	agents map[string]*exec.Cmd
@@ -198,7 +200,7 @@ func (f *fleet) open(t testing.TB, config pool.Config) *pool.System {
 // launch starts the agent of a node; f.mu is held.
 func (f *fleet) launch(n plan.Node) {
 	s := station{
-		Dir: f.folder(n.Name), Name: string(n.Name), Code: f.codes[string(n.Name)], Grouped: !f.loose,
+		Dir: f.folder(n.Name), Name: string(n.Name), Code: f.codes[string(n.Name)], Grouped: !f.loose, Inside: !f.wide,
 		Computer: line.Computer{
 			Architecture: "x86_64", System: "LINUX", Cores: n.Cores, Memory: n.Memory, Disk: 1 << 40, Speed: max(n.Speed, 0.001),
 			Properties: n.Properties, Resources: map[string]int64{},
@@ -289,6 +291,7 @@ func kind() pbstest.Kind {
 		Patience: time.Minute,
 		Take: func(t testing.TB, nodes []plan.Node) pbstest.Bench {
 			f := newFleet(t, nodes)
+			f.wide = true // the jobs of the suite note in a common folder when they run
 			return pbstest.Bench{
 				Nodes: nodes, Ready: f.ready,
 				Private: func(at grid.AttemptID) string { return filepath.Join(f.job(at), "work") },

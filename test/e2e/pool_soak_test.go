@@ -20,6 +20,7 @@ type soak struct {
 	*testing.T
 	chance    *rand.Rand
 	dir       string
+	ledger    string // in which jobs note their starts: a place where they may write besides their sandboxes
 	site      *cluster.Site
 	desks     []*desk
 	jobs      []soaked
@@ -53,6 +54,10 @@ func TestSoakPool(t *testing.T) {
 	}
 	t.Logf("GBROKER_SEED=%d", seed)
 	s := &soak{T: t, chance: rand.New(rand.NewPCG(seed, 0)), dir: place(t)}
+	shared, err := os.MkdirTemp("/dev/shm", "soak")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(shared) })
+	s.ledger = filepath.Join(shared, "ledger")
 	s.site = desktops(t, s.dir, "desk00", "desk01", "desk02", "desk03", "desk04", "desk05")
 	for i := range 20 {
 		s.desks = append(s.desks, newDesk(t, s.site, s.dir, fmt.Sprintf("desk%02d", i), "--speed", fmt.Sprintf("%.2f", 0.5+s.chance.Float64())))
@@ -77,7 +82,7 @@ func (s *soak) submit(n int) {
 	left := time.Duration(30+s.chance.IntN(300)) * time.Second
 	j.deadline = j.arrival + left
 	w := work{walltime: 20, output: "out.txt", terms: within(left)}
-	w.script = fmt.Sprintf("echo %s >> %s; sleep %.1f; echo %s", j.name, filepath.Join(s.dir, "ledger"), j.runs.Seconds(), j.name)
+	w.script = fmt.Sprintf("echo %s >> %s; sleep %.1f; echo %s", j.name, s.ledger, j.runs.Seconds(), j.name)
 	if j.rerunnable {
 		w.terms += "<gb:Rerunnable>true</gb:Rerunnable>"
 		if s.chance.IntN(2) == 0 {
@@ -148,7 +153,7 @@ func (s *soak) settle() {
 
 // check holds what was told against what happened.
 func (s *soak) check() {
-	ledger, err := os.ReadFile(filepath.Join(s.dir, "ledger"))
+	ledger, err := os.ReadFile(s.ledger)
 	must(s.T, err)
 	starts, ends, twice, copies := map[string]int{}, map[string]int{}, 0, 0
 	for name := range strings.FieldsSeq(string(ledger)) {

@@ -35,10 +35,13 @@ type Linux struct {
 	Idle bool
 	// Grouped puts each job into a control group of its own, where the system has those of version 2.
 	Grouped bool
-	Logger  *zap.Logger // nil: silent
+	// Inside keeps programs from writing outside their folders, and from the key of the computer, where the system has Landlock.
+	Inside bool
+	Logger *zap.Logger // nil: silent
 
-	groups groups
-	forks  chan func()
+	groups   groups
+	landlock int // its version; 0 is none
+	forks    chan func()
 }
 
 // NewRunner is how programs are run on this system. The thread that starts them lives as long as the process:
@@ -61,6 +64,11 @@ func NewRunner(l Linux) (Runner, error) {
 		}
 		if err != nil {
 			l.Logger.Info("jobs have no control groups of their own", zap.Error(err))
+		}
+	}
+	if l.Inside {
+		if l.landlock = landlock(); l.landlock == 0 {
+			l.Logger.Info("jobs can write wherever their account may: Landlock is not there, which Linux has from 6.2 on")
 		}
 	}
 	l.forks = make(chan func())
@@ -212,16 +220,21 @@ func (l *Linux) supervise(p *linuxProcess, attr *syscall.SysProcAttr, specFile s
 		Dir: p.folder.work(), Env: []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(32<<20), supervise.StatusVariable + "=1"},
 		Files: []*os.File{null, null, os.Stderr, status}, Sys: attr,
 	}
-	done := make(chan error)
-	l.forks <- func() {
-		var err error
+	start := func() (err error) {
 		s, err = os.StartProcess(l.Supervisor[0], append(append([]string{}, l.Supervisor...), specFile), process)
 		if err == nil && l.Idle {
 			err = giveWay(s)
 		}
-		done <- err
+		return err
 	}
-	return s, <-done
+	if l.landlock > 0 {
+		err = startInside(l.landlock, p.folder, start, p.ended)
+		return s, err
+	}
+	done := make(chan error)
+	l.forks <- func() { done <- start() }
+	err = <-done
+	return s, err
 }
 
 // apart puts a process into a network of its own, which reaches nothing.

@@ -19,6 +19,7 @@ type Linux struct {
 	Apart      bool
 	Idle       bool
 	Grouped    bool
+	Inside     bool
 	Logger     *zap.Logger
 }
 

@@ -29,12 +29,13 @@ func launch(t *testing.T, script string) (Process, Folder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRunner(Linux{Supervisor: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, supervise.Command}, Idle: true, Grouped: true})
+	r, err := NewRunner(Linux{Supervisor: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, supervise.Command}, Idle: true, Grouped: true, Inside: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Folder(filepath.Join(t.TempDir(), "job"))
-	for _, dir := range []string{f.work(), f.ctl()} {
+	home := t.TempDir()
+	f := Folder(filepath.Join(home, "jobs", "job"))
+	for _, dir := range []string{f.work(), f.ctl(), identityFolder(home)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
