@@ -20,7 +20,7 @@ import (
 
 // What an untrusted computer says a job came to counts only where another computer says the same, if the job may run twice (Twice):
 //
-//	lead at an untrusted computer ──► a copy on another, as soon as one has nothing else to do
+//	lead at an untrusted computer ──► a copy on another, as soon as one has nothing else to do than to keep such results
 //	an end of an untrusted computer   its result is held: the agent keeps the job, and says the end again
 //	two results that agree            count
 //	two that differ                   a third computer is asked; who agrees with it counts

@@ -43,6 +43,16 @@ func (c *computer) held() []*entry {
 	return slices.AppendSeq(slices.Collect(maps.Values(c.jobs)), maps.Values(c.copies))
 }
 
+// rests tells that a computer has nothing to do: what it has, if anything, waits for the result of another. Else all could wait for each other.
+func (c *computer) rests() bool {
+	return !slices.ContainsFunc(c.held(), func(e *entry) bool { return e.result == "" })
+}
+
+// mayHelp tells that a computer which rests may have a copy of a job: it has none yet, and nothing of another user.
+func (c *computer) mayHelp(e *entry) bool {
+	return !slices.ContainsFunc(c.held(), func(o *entry) bool { return o.lead() == e || o.Assignment.Owner != e.Assignment.Owner })
+}
+
 // replicate begins copies on computers that have nothing to do; s.mu is held.
 func (s *System) replicate() {
 	now, computers := control.Now(), s.sorted()
@@ -62,9 +72,13 @@ func (s *System) repeat(now grid.Tick, computers []*computer, rule desks.Replica
 	all := make([]desks.Computer, len(computers))
 	for i, c := range computers {
 		all[i] = c.desk()
-		if !s.ready(c) || len(c.jobs)+len(c.copies) > 0 {
+		if !s.ready(c) || !c.rests() {
 			all[i].Free = desks.Never
 		}
+	}
+	for i, e := range entries {
+		suits := tasks[i].Suits
+		tasks[i].Suits = func(name string) bool { return suits(name) && s.computers[name].mayHelp(e) }
 	}
 	for _, start := range rule.Begin(now, all, tasks) {
 		s.copy(entries[start.Task], computers[start.Computer])
