@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -30,7 +31,7 @@ type look struct {
 
 // look is that of this moment; s.mu is held.
 func (s *System) look(computers []*computer, at grid.Tick) look {
-	l := look{forecast: &forecast{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]int{}, errors: s.errors}}
+	l := look{forecast: &forecast{at: at, rule: s.config.Rule, offers: offersOf(computers), jobs: map[grid.JobID]int{}, errors: factors(s.errors)}}
 	l.computers = s.desks(at, computers, false)
 	for _, c := range computers {
 		l.away = append(l.away, s.away(c))
@@ -152,14 +153,45 @@ func (o *forecast) doubt(at int) string {
 	return fmt.Sprintf("the computer that is foreseen for it is %s now; %d of the pool's %d take jobs", o.away[at], free, len(o.away))
 }
 
-// keptErrors is of how many ended jobs the pool remembers how they ended beside what was foreseen.
-const keptErrors = 100
+// misjudged is how long a job ran beside what was foreseen, by the word of its computer.
+type misjudged struct {
+	computer string
+	factor   float64
+}
+
+// Of how many ended jobs the pool remembers how they ended beside what was foreseen: of all, and of one computer. One that lies, or
+// differs from all others, is too few of them to move what is told of the others: nine of ten jobs end by then.
+const (
+	keptErrors = 100
+	keptOfOne  = 8
+)
 
 // noteEnd keeps how long a job ran beside what was foreseen; s.mu is held.
 func (s *System) noteEnd(e *entry, at grid.Tick) {
 	if e.foreseen <= e.began || e.began == 0 {
 		return
 	}
-	x := float64(at-e.began) / float64(e.foreseen-e.began)
-	s.errors = append(append([]float64{}, s.errors[max(0, len(s.errors)-keptErrors+1):]...), x) // those of forecasts do not change
+	x := misjudged{e.computer.name, float64(at-e.began) / float64(e.foreseen-e.began)}
+	all, of := append(s.errors, x), func(m misjudged) bool { return m.computer == x.computer }
+	own := 0
+	for _, m := range all {
+		if of(m) {
+			own++
+		}
+	}
+	switch {
+	case own > keptOfOne:
+		oldest := slices.IndexFunc(all, of)
+		all = slices.Delete(all, oldest, oldest+1)
+	case len(all) > keptErrors:
+		all = slices.Delete(all, 0, 1)
+	}
+	s.errors = all
+}
+
+func factors(list []misjudged) (out []float64) {
+	for _, m := range list {
+		out = append(out, m.factor)
+	}
+	return out
 }

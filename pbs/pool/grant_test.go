@@ -121,7 +121,7 @@ func TestEndsBesideForecastsAreKept(t *testing.T) {
 		if err := s.ended(c, e.tag, line.End{Stint: e.stint, Cause: cause}); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.errors) != want || want == 1 && (s.errors[0] < 0.49 || s.errors[0] > 0.51) {
+		if len(s.errors) != want || want == 1 && (s.errors[0].factor < 0.49 || s.errors[0].factor > 0.51) {
 			t.Errorf("%s after half the time: %v", cause, s.errors)
 		}
 	}

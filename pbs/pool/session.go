@@ -196,6 +196,9 @@ func (s *System) await(ctx context.Context, name, session string, version uint64
 		c, err := s.session(name, session)
 		if err != nil || !held || c.version != version {
 			defer s.mu.Unlock()
+			if err == nil && s.revoked(name) { // while it waited
+				err = errStranger
+			}
 			if err != nil {
 				return line.Orders{}, err
 			}

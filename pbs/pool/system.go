@@ -39,7 +39,7 @@ type System struct {
 	kept      map[*computer]*entry // by turns
 	computers map[string]*computer
 	sequence  uint64
-	errors    []float64 // of forecasts
+	errors    []misjudged
 	watching  grid.Tick // since when what computers do is seen
 }
 
