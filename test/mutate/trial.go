@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +22,7 @@ type trial struct {
 	scratch string
 	bench   *bench       // nil where nothing builds together
 	reached map[int]bool // the mutants of the bench that some test comes by
+	slow    string       // the tests that take most of the time, as a regular expression: they are run on what the others do not notice
 }
 
 // trial runs the tests on the code as it is, to see that they hold and where they go.
@@ -31,10 +34,12 @@ func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant)
 	t := &trial{sample: s, name: name, scratch: scratch, bench: b, reached: map[int]bool{}}
 	cmd := t.alone(ctx)
 	if b != nil {
-		cmd = t.within(ctx, 0)
+		cmd = t.within(ctx, 0, "-test.v")
 		cmd.Env = append(cmd.Env, "MUTANTS_REACHED="+filepath.Join(scratch, "reached"))
 	}
-	if o, said, err := t.run(ctx, cmd); err != nil {
+	o, said, err := t.run(ctx, cmd)
+	t.slow = slow(said)
+	if err != nil {
 		return nil, err
 	} else if o != survived {
 		return nil, fmt.Errorf("the tests of %s fail on the code as it is: %s", name, said)
@@ -56,7 +61,12 @@ func (t *trial) of(ctx context.Context, id int, m mutant) (o outcome, err error)
 		if !t.reached[id] {
 			return unreached, nil
 		}
-		o, _, err = t.run(ctx, t.within(ctx, id))
+		if t.slow != "" {
+			o, _, err = t.run(ctx, t.within(ctx, id, "-test.skip", t.slow))
+		}
+		if o == survived && err == nil {
+			o, _, err = t.run(ctx, t.within(ctx, id, "-test.run", cmp.Or(t.slow, t.sample.run)))
+		}
 		return o, err
 	}
 	text, err := m.text()
@@ -74,15 +84,31 @@ func (t *trial) of(ctx context.Context, id int, m mutant) (o outcome, err error)
 }
 
 // within is a run of the bench with one mutant, or with none.
-func (t *trial) within(ctx context.Context, id int) *exec.Cmd {
+func (t *trial) within(ctx context.Context, id int, more ...string) *exec.Cmd {
 	args := []string{"-test.short", "-test.failfast", "-test.timeout", t.limit.String()}
 	if t.sample.run != "" {
 		args = append(args, "-test.run", t.sample.run)
 	}
-	cmd := exec.CommandContext(ctx, t.bench.program, args...)
+	cmd := exec.CommandContext(ctx, t.bench.program, append(args, more...)...)
 	cmd.Dir = t.bench.folder
 	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id))
 	return cmd
+}
+
+var took = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([\d.]+)s\)`)
+
+// slow are the tests that took so long that it pays to run the others first.
+func slow(said string) string {
+	var names []string
+	for _, m := range took.FindAllStringSubmatch(said, -1) {
+		if seconds, _ := strconv.ParseFloat(m[2], 64); seconds >= 0.3 {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
 }
 
 // alone is a run of the tests by the go command, which builds them anew.
@@ -111,7 +137,7 @@ func (t *trial) run(ctx context.Context, cmd *exec.Cmd) (outcome, string, error)
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return survived, "", nil
+		return survived, said, nil
 	case !errors.As(err, &exit):
 		return 0, "", fmt.Errorf("running the tests of %s: %w", t.name, err)
 	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):
