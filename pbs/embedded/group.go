@@ -6,18 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
-	"gbroker/pbs/embedded/supervise"
+	"gbroker/pbs/cgroup"
 	"gbroker/plan"
 )
-
-// controllers of a control group (version 2) that confine a job.
-var controllers = []string{"memory", "cpu", "pids"}
-
-// mostProcesses is how many processes and threads a confined job may have for each core.
-const mostProcesses = 4096
 
 // groups is where jobs get control groups of their own.
 type groups struct {
@@ -29,7 +21,7 @@ type groups struct {
 // really making one: below the group of this process, or beside it where this process
 // itself is in the way (as under systemd with Delegate=yes and DelegateSubgroup=).
 func openGroups(wanted []string) groups {
-	own, err := supervise.OwnGroup()
+	own, err := cgroup.Own()
 	if err != nil {
 		return groups{why: err}
 	}
@@ -69,15 +61,15 @@ func makeRoot(parent string, wanted []string) (string, error) {
 
 // enable gives controllers to the groups below a group.
 func enable(group string, wanted []string) error {
+	has, err := cgroup.Given(group, wanted)
+	if err != nil {
+		return err
+	}
 	for _, c := range wanted {
-		has, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(strings.Fields(string(has)), c) {
+		if !slices.Contains(has, c) {
 			return fmt.Errorf("%s has no controller %s", group, c)
 		}
-		if err := supervise.SetGroup(group, "cgroup.subtree_control", "+"+c); err != nil {
+		if err := cgroup.Grant(group, c); err != nil {
 			return err
 		}
 	}
@@ -91,7 +83,7 @@ func tryOut(root string, wanted []string) error {
 		return err
 	}
 	if slices.Contains(wanted, "memory") {
-		err = supervise.SetGroup(dir, "memory.max", "max")
+		err = cgroup.Set(dir, "memory.max", "max")
 	}
 	return errors.Join(err, os.Remove(dir))
 }
@@ -111,18 +103,9 @@ func (g groups) forJob(tag string, shares []plan.Share) (dir string, err error) 
 	for _, h := range shares {
 		cores, memory = cores+h.Cores, memory+h.Memory
 	}
-	settings := map[string]string{
-		"cpu.weight": strconv.Itoa(min(max(cores, 1)*100, 10_000)),
-		"pids.max":   strconv.Itoa(max(cores, 1) * mostProcesses),
-	}
-	if memory > 0 {
-		settings["memory.max"], settings["memory.oom.group"] = strconv.FormatInt(memory, 10), "1"
-	}
-	for file, value := range settings {
-		if err := supervise.SetGroup(dir, file, value); err != nil && !os.IsNotExist(err) {
-			os.Remove(dir)
-			return "", err
-		}
+	if err := (cgroup.Limits{Cores: cores, Memory: memory, Weight: 100 * max(cores, 1)}).Hold(dir); err != nil {
+		os.Remove(dir)
+		return "", err
 	}
 	return dir, nil
 }
@@ -132,7 +115,7 @@ func (g groups) clear(tag string) error {
 	if g.root == "" {
 		return nil
 	}
-	return supervise.ClearGroup(filepath.Join(g.root, tag))
+	return cgroup.Clear(filepath.Join(g.root, tag))
 }
 
 // Confinement says by what jobs are confined besides their own limits, and why not by

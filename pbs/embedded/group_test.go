@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/cgroup"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
 	"gbroker/plan"
 )
 
-// confined is a site with one job in a control group with some controllers.
+// confined is a site with one job in a control group with some cgroup.Controllers.
 func confined(t *testing.T, wanted []string, script string) (s *System, j grid.Submission) {
 	t.Helper()
 	g := openGroups(wanted)
 	if g.why != nil {
-		t.Skipf("control groups with the controllers %v: %v", wanted, g.why)
+		t.Skipf("control groups with the cgroup.Controllers %v: %v", wanted, g.why)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -133,7 +134,7 @@ func TestGroupOfAJob(t *testing.T) {
 // A job that takes more memory than it asked for is killed, and is told why.
 func TestGroupMemory(t *testing.T) {
 	t.Parallel()
-	s, j := confined(t, controllers, `head -c 200000000 /dev/zero | tail -n 1 | wc -c`)
+	s, j := confined(t, cgroup.Controllers, `head -c 200000000 /dev/zero | tail -n 1 | wc -c`)
 	if p := ended(t, s, j); !strings.Contains(p.Detail, "more memory than it had asked for") {
 		t.Errorf("ended %+v", p)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/cgroup"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
 	"gbroker/plan"
@@ -147,7 +148,7 @@ func (s *System) respool(e *entry, group string) error {
 	e.spec.Group = group
 	if s.known[e.spec.ID] != e {
 		if group != "" {
-			return supervise.ClearGroup(group)
+			return cgroup.Clear(group)
 		}
 		return nil // the supervisor will find no file, and nothing is lost by that
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs"
+	"gbroker/pbs/cgroup"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
 	"gbroker/plan"
@@ -84,7 +85,7 @@ func New(config Config) (*System, error) {
 		byID: make(map[string]pbs.Reservation), gpus: numberGPUs(config.Nodes),
 	}
 	if config.Confine {
-		if s.groups = openGroups(controllers); s.groups.why != nil {
+		if s.groups = openGroups(cgroup.Controllers); s.groups.why != nil {
 			s.log.Warn("jobs are not confined", zap.Error(s.groups.why))
 		}
 	}
@@ -223,7 +224,7 @@ func (s *System) drop(at grid.AttemptID) {
 		return
 	}
 	if group != "" { // it is there yet where the attempt was withdrawn at its start
-		if err := supervise.ClearGroup(group); err != nil {
+		if err := cgroup.Clear(group); err != nil {
 			s.log.Warn("the control group of a job stays", zap.Stringer("attempt", at), zap.Error(err))
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/cgroup"
 	"gbroker/pbs/control"
-	"gbroker/pbs/embedded/supervise"
 	"gbroker/plan"
 )
 
@@ -26,7 +26,7 @@ E
 // groupOf is the control group of a process.
 func (s *site) groupOf(p control.Process) string {
 	s.Helper()
-	own, err := supervise.OwnGroup()
+	own, err := cgroup.Own()
 	if err != nil {
 		s.Skip(err)
 	}

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
-	"gbroker/pbs/embedded/supervise"
+	"gbroker/pbs/cgroup"
 )
 
 // groups is where jobs get control groups (version 2) of their own. A program begins in that of its job by being a child of the supervisor,
@@ -21,16 +20,13 @@ type groups struct {
 	home string // that of the agent itself
 }
 
-// controllers are what confines a job where the system gives it to this process; to kill and to freeze no controller is wanted.
-var controllers = []string{"cpu", "memory", "pids"}
-
 // openGroups makes the group of all jobs below the agent's own.
 func openGroups(own string) (g groups, err error) {
 	g = groups{root: filepath.Join(own, "gbroker"), home: own}
-	has := given(own)
+	has, _ := cgroup.Given(own, cgroup.Controllers)
 	if alone(own) && len(has) > 0 { // a group that gives controllers may have no process
 		g.home = filepath.Join(own, "agent")
-		if err := errors.Join(mkdir(g.home), supervise.SetGroup(g.home, groupProcesses, strconv.Itoa(os.Getpid()))); err != nil {
+		if err := errors.Join(mkdir(g.home), cgroup.Set(g.home, cgroup.Processes, strconv.Itoa(os.Getpid()))); err != nil {
 			return groups{}, fmt.Errorf("making way in the control group %s: %w", own, err)
 		}
 	}
@@ -42,15 +38,13 @@ func openGroups(own string) (g groups, err error) {
 	}
 	for _, c := range has {
 		for _, dir := range []string{own, g.root} {
-			if supervise.SetGroup(dir, "cgroup.subtree_control", "+"+c) != nil {
+			if cgroup.Grant(dir, c) != nil {
 				break // it is not for us to give
 			}
 		}
 	}
 	return g, nil
 }
-
-const groupProcesses = "cgroup.procs"
 
 func mkdir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -59,15 +53,9 @@ func mkdir(dir string) error {
 	return nil
 }
 
-// given are the controllers that a group has, of those that are wanted.
-func given(dir string) []string {
-	has, _ := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
-	return slices.DeleteFunc(slices.Clone(controllers), func(c string) bool { return !slices.Contains(strings.Fields(string(has)), c) })
-}
-
 // alone tells that this process is the only one of a group.
 func alone(dir string) bool {
-	all, err := os.ReadFile(filepath.Join(dir, groupProcesses))
+	all, err := os.ReadFile(filepath.Join(dir, cgroup.Processes))
 	return err == nil && strings.TrimSpace(string(all)) == strconv.Itoa(os.Getpid())
 }
 
@@ -83,9 +71,6 @@ func (g groups) of(f Folder) group {
 // group is the folder of a job's control group; "" is none.
 type group string
 
-// mostProcesses is how many processes and threads a job may have for each core.
-const mostProcesses = 4096
-
 // open makes the group anew, and holds the job in it to what it has; the caller closes it. Nothing of what was in it before lives on.
 func (g group) open(j Job) (*os.File, error) {
 	if err := errors.Join(g.clear(), mkdir(string(g))); err != nil {
@@ -99,16 +84,7 @@ func (g group) open(j Job) (*os.File, error) {
 
 // confine sets what the kernel holds a job to, as far as the group has controllers for it.
 func (g group) confine(j Job) error {
-	settings := [][2]string{{"cpu.weight", "1"}, {"cpu.idle", "1"}, {"pids.max", strconv.Itoa(max(j.Cores, 1) * mostProcesses)}}
-	if j.Room > 0 {
-		settings = append(settings, [2]string{"memory.max", strconv.FormatInt(j.Room, 10)}, [2]string{"memory.oom.group", "1"})
-	}
-	for _, s := range settings {
-		if err := supervise.SetGroup(string(g), s[0], s[1]); err != nil && !os.IsNotExist(err) {
-			return fmt.Errorf("setting %s of a control group: %w", s[0], err)
-		}
-	}
-	return nil
+	return cgroup.Limits{Cores: j.Cores, Memory: j.Room, Weight: 1, Idle: true}.Hold(string(g))
 }
 
 // freeze stops all that is in the group, or lets it go on.
@@ -120,7 +96,7 @@ func (g group) freeze(stop bool) error {
 	if stop {
 		value = "1"
 	}
-	return supervise.SetGroup(string(g), "cgroup.freeze", value)
+	return cgroup.Set(string(g), "cgroup.freeze", value)
 }
 
 // clear kills all that is in the group, and removes it.
@@ -128,5 +104,5 @@ func (g group) clear() error {
 	if g == "" {
 		return nil
 	}
-	return supervise.ClearGroup(string(g))
+	return cgroup.Clear(string(g))
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"gbroker/pbs/cgroup"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
 	"gbroker/pbs/embedded/sweep"
@@ -57,7 +58,7 @@ func (p *linuxProcess) part() (err error) {
 	defer p.mu.Unlock()
 	p.runs = true
 	if p.group != "" {
-		err = supervise.SetGroup(p.home, groupProcesses, strconv.Itoa(p.supervisor.Pid))
+		err = cgroup.Set(p.home, cgroup.Processes, strconv.Itoa(p.supervisor.Pid))
 		p.apart = err == nil
 	}
 	if p.stopped {
@@ -92,7 +93,7 @@ func (p *linuxProcess) freeze() error {
 
 func (p *linuxProcess) reap() {
 	p.supervisor.Wait()
-	p.starved = p.group != "" && supervise.OutOfMemory(string(p.group))
+	p.starved = p.group != "" && cgroup.OutOfMemory(string(p.group))
 	if err := p.group.clear(); err != nil {
 		p.log.Error("something of a job is left", zap.String("folder", string(p.folder)), zap.Error(err))
 	}

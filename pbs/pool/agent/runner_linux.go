@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/cgroup"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
 	"gbroker/pbs/embedded/sweep"
@@ -58,7 +59,7 @@ func NewRunner(l Linux) (Runner, error) {
 		l.Logger = zap.NewNop()
 	}
 	if l.Grouped {
-		own, err := supervise.OwnGroup()
+		own, err := cgroup.Own()
 		if err == nil {
 			l.groups, err = openGroups(own)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/cgroup"
 	"gbroker/pbs/embedded/supervise"
 )
 
@@ -26,7 +27,7 @@ func (p *linuxProcess) processes() (pids []int) {
 	if !apart {
 		return pids
 	}
-	all, err := os.ReadFile(filepath.Join(string(p.group), groupProcesses))
+	all, err := os.ReadFile(filepath.Join(string(p.group), cgroup.Processes))
 	if err != nil {
 		return pids
 	}

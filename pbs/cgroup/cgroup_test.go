@@ -1,4 +1,4 @@
-package supervise
+package cgroup
 
 import "testing"
 
@@ -15,7 +15,7 @@ func TestFindGroup(t *testing.T) {
 		{mounts, "4:memory:/x\n", ""},
 		{"31 1 0:2 / / rw - ext4 /dev/vda rw\nodd\n", "0::/\n", ""},
 	} {
-		got, err := findGroup(c.mounts, c.groups)
+		got, err := find(c.mounts, c.groups)
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%q, %q: %q, %v", c.mounts, c.groups, got, err)
 		}

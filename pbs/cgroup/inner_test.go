@@ -1,4 +1,4 @@
-package supervise
+package cgroup
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // A program may make groups in its own: they go with it, and what runs in them.
 func TestGroupsInAGroupAreCleared(t *testing.T) {
 	t.Parallel()
-	own, err := OwnGroup()
+	own, err := Own()
 	if err != nil {
 		t.Skipf("control groups: %v", err)
 	}
@@ -33,7 +33,7 @@ func TestGroupsInAGroupAreCleared(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(inner, "cgroup.procs"), []byte(strconv.Itoa(sleeper.Process.Pid)), 0o644); err != nil {
 		t.Error(err)
 	}
-	if err := ClearGroup(dir); err != nil {
+	if err := Clear(dir); err != nil {
 		t.Error(err)
 	}
 	if err := sleeper.Wait(); err == nil {
