@@ -50,6 +50,8 @@ type MemberAtGlance struct {
 	State   string        `json:"state"`
 	Version string        `json:"version"` // "" until heard
 	Jobs    int           `json:"jobs"`    // of this home that are there
+	// OtherKey tells that it has another grid key than this broker.
+	OtherKey bool `json:"other_grid_key,omitempty"`
 }
 
 func (s administration) overview(r *request) error {

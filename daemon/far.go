@@ -32,6 +32,9 @@ var _ api.Elsewhere = elsewhere{}
 
 // Pass makes a pass for a user of here.
 func (e elsewhere) Pass(who api.Identity, key ed25519.PublicKey) (api.Pass, error) {
+	if !e.site.overlay.Grid() {
+		return api.Pass{}, fmt.Errorf("a pass would be of no use, as this broker has no grid key: its administrator gives it one by `gbroker grid`: %w", grid.ErrUnavailable)
+	}
 	p := api.Pass{User: who.Name, Home: e.site.self, Site: e.site.facts.Name, Key: key, Until: time.Now().AddDate(0, 0, api.PassDays).Unix()}
 	var err error
 	p.Signature, err = e.site.sign(p.Text())
@@ -45,8 +48,12 @@ func (e elsewhere) ReadPass(r *http.Request) (api.Pass, bool, error) {
 
 // Forward asks the home that has signed the pass, or, where that cannot be reached, the owner that the DHT names.
 func (e elsewhere) Forward(w http.ResponseWriter, r *http.Request, p api.Pass) (known bool, err error) {
-	if p.Home == e.site.self || !e.site.overlay.Grid() {
+	if p.Home == e.site.self {
 		return false, nil
+	}
+	if !e.site.overlay.Grid() {
+		return false, fmt.Errorf("%w: %s is not known here, and the pass of %s leads no further: this broker has no grid key, which its administrator gives it by `gbroker grid`",
+			grid.ErrNotFound, r.PathValue("id"), p.Site)
 	}
 	believed := belief(ofHome)
 	c, err := e.site.overlay.Reach(r.Context(), p.Home, farProtocol)

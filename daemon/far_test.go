@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -139,5 +140,31 @@ func TestRelayedHeaders(t *testing.T) {
 		if got := w.Header().Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// Without a grid key no pass is given, and one that is shown leads no further: who asks reads why.
+func TestPassWithoutGridKey(t *testing.T) {
+	t.Parallel()
+	key, err := overlay.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := overlay.New(overlay.Config{
+		Key: key, Site: grid.Site{Name: "here", Processes: 1, Speed: 1},
+		Hello: func() wire.Hello { return wire.Hello{} }, Receive: func(grid.PeerID, wire.Message) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := elsewhere{&site{self: over.Peer(), overlay: over}}
+	if _, err := e.Pass(api.Identity{Name: "ann"}, nil); err == nil || !strings.Contains(err.Error(), "gbroker grid") {
+		t.Errorf("a pass without a grid key: %v", err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/v1/jobs/far.1", nil)
+	r.SetPathValue("id", "far.1")
+	known, err := e.Forward(nil, r, api.Pass{Home: "far", Site: "far"})
+	if known || !errors.Is(err, grid.ErrNotFound) || !strings.Contains(err.Error(), "gbroker grid") {
+		t.Errorf("a pass that is shown without a grid key: %v, %v", known, err)
 	}
 }

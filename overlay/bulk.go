@@ -229,7 +229,7 @@ func bulkProtocol(name string) error {
 		return fmt.Errorf("%.100q is no protocol: it looks like /gbroker/stage/1", name)
 	}
 	switch name {
-	case string(messageProtocol), string(gossipProtocol), string(syncProtocol), string(recordsProtocol), string(reachProtocol):
+	case string(messageProtocol), string(gossipProtocol), string(syncProtocol), string(recordsProtocol), string(reachProtocol), string(sameKeyProtocol):
 		return fmt.Errorf("the protocol %s is the overlay's own", name)
 	}
 	return nil

@@ -28,6 +28,7 @@
 //	/gbroker/gossip/1   the sender    memberlist packets, one way: length (2 bytes, big endian), bytes
 //	/gbroker/sync/1     memberlist    one push/pull or one ping of memberlist, both ways
 //	/gbroker/kad/1.0.0  kad-dht       the records below
+//	/gbroker/key/1      who connects  whether the other has the same grid key; see [sameKeyProtocol]
 //	/gbroker/reach/1    Reach         lines from member to member to a broker that is none; see [reach]
 //	others              Open          bulk streams of stage and netmon, held to the rate limit
 //	lanes               OpenApart     one bulk stream over a connection of its own; see [laneSecurity]

@@ -84,6 +84,7 @@ type gate struct {
 	gridKey atomic.Pointer[GridKey]
 
 	invitations func() []GridKey // secrets of those that stand; may be nil
+	ofAddress   int              // guests of one address at once
 
 	mu     sync.Mutex
 	seen   map[peer.ID]netip.Prefix                  // where members were last connected from or to

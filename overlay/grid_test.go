@@ -165,7 +165,7 @@ func TestGuest(t *testing.T) {
 		}
 		s := b.over.current.Load()
 		id, _ := peer.Decode(string(host.peer()))
-		for _, p := range []string{string(messageProtocol), string(gossipProtocol), string(syncProtocol), string(reachProtocol), "/test/bulk/1"} {
+		for _, p := range []string{string(messageProtocol), string(gossipProtocol), string(syncProtocol), string(reachProtocol), string(sameKeyProtocol), "/test/bulk/1"} {
 			stream, err := s.open(t.Context(), id, protocol.ID(p))
 			if err != nil {
 				continue
@@ -263,7 +263,7 @@ func TestNoLineWithoutKey(t *testing.T) {
 func TestManyGuestsOfOne(t *testing.T) {
 	t.Parallel()
 	key := NewGridKey()
-	g := &gate{}
+	g := &gate{ofAddress: maxGuestsOf}
 	g.members.Store(&roster{})
 	g.gridKey.Store(&key)
 	at := func(host string) netip.Prefix { return netip.PrefixFrom(netip.MustParseAddr(host), 32) }

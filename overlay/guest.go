@@ -215,7 +215,7 @@ func (g *gate) seat(p peer.ID, at netip.Prefix, came bool) bool {
 			of++
 		}
 	}
-	if came && (all >= maxGuests || of >= maxGuestsOf) {
+	if came && (all >= maxGuests || of >= g.ofAddress) {
 		return false
 	}
 	s := g.proven[p]
@@ -277,6 +277,7 @@ func (o *Overlay) SetGridKey(k GridKey) {
 	if s := o.current.Load(); s != nil {
 		s.dropGuests(func(network.Conn) bool { return true })
 		poke(s.arrived)
+		s.askKeys()
 	}
 }
 

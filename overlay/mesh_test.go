@@ -55,6 +55,7 @@ type broker struct {
 	stopping func()
 	replicas int           // brokers that keep a record; 0 is as the profile has it
 	grace    time.Duration // before a death is believed while connected; 0 is as the profile has it
+	places   int           // of guests of one address; 0 is as it is
 }
 
 type received struct {
@@ -135,6 +136,9 @@ func (b *broker) run(c Config) {
 	}
 	if b.grace > 0 {
 		o.settings.grace = b.grace
+	}
+	if b.places > 0 {
+		o.gate.ofAddress = b.places
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -47,6 +47,8 @@ type neighbour struct {
 	incoming  network.Stream     // that inbound is held for
 	stopDial  context.CancelFunc // while the keeper dials
 	contact   contact
+	askedKey  time.Time // when it was last asked for its grid key because it had asked itself
+	otherKey  bool      // it has shown another grid key
 }
 
 type message struct {

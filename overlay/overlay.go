@@ -60,7 +60,7 @@ func New(c Config) (*Overlay, error) {
 		return nil, err
 	}
 	o := &Overlay{
-		config: c, self: self, settings: s, log: c.Logger, relay: c.Relay, gate: &gate{}, traffic: metrics.NewBandwidthCounter(), members: members, uplink: newUplink(),
+		config: c, self: self, settings: s, log: c.Logger, relay: c.Relay, gate: &gate{ofAddress: maxGuestsOf}, traffic: metrics.NewBandwidthCounter(), members: members, uplink: newUplink(),
 		ready: make(chan struct{}), handlers: map[string]func(grid.PeerID, net.Conn){}, far: map[string]func(grid.PeerID, net.Conn){},
 	}
 	o.gate.setMembers(members)

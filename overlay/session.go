@@ -124,6 +124,7 @@ func (s *session) begin() error {
 	s.host.SetStreamHandler(messageProtocol, s.serve(s.receive))
 	s.host.SetStreamHandler(gossipProtocol, s.serve(s.gossip.links.receive))
 	s.host.SetStreamHandler(syncProtocol, s.serve(s.gossip.links.accept))
+	s.host.SetStreamHandler(sameKeyProtocol, s.serve(s.answerKey))
 	s.handleWith(string(reachProtocol), s.passOn)
 	s.host.SetStreamHandler(joinProtocol, func(stream network.Stream) {
 		if !s.enter() {
@@ -243,6 +244,7 @@ func (s *session) learn(identified event.Subscription) {
 				s.met(n)
 				s.memory.learn(n.peer, texts(i.ListenAddrs))
 				poke(s.arrived)
+				s.spawn(func() { s.askKey(n, 0) })
 			}
 		}
 	}

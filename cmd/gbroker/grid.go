@@ -21,7 +21,7 @@ status" of a job anywhere. Who has the key may speak that directory and nothing 
 to neighbours alone.
 
 Without --key a new key is made, and printed; where there is one already, that one is: give it to the other administrators by a way that nobody else reads. A running
-daemon takes it up at once. To take a key out, remove the line grid_key.`,
+daemon takes it up at once, and warns of a neighbour that has another one, as "gbroker status" does. To take a key out, remove the line grid_key.`,
 		Example: `  gbroker grid --config a/gbroker.yaml
   gbroker grid --config b/gbroker.yaml --key "$(cat a/grid.key)"`,
 		Args: cobra.NoArgs,

@@ -86,7 +86,11 @@ func printOverview(w io.Writer, o *api.Overview) error {
 		if known == "" {
 			known = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", m.Name, m.State, known, m.Jobs)
+		state := m.State
+		if m.OtherKey {
+			state += ", has another grid key"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", m.Name, state, known, m.Jobs)
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("printing: %w", err)

@@ -1,0 +1,60 @@
+package overlay
+
+import (
+	"slices"
+	"testing"
+
+	"gbroker/grid"
+)
+
+// Members of different grid keys are told so, whether they connect with them or are given them later; who has none is not.
+func TestOtherKeyIsTold(t *testing.T) {
+	t.Parallel()
+	all := several(t, 3)
+	key := NewGridKey()
+	keys := []GridKey{key, NewGridKey(), {}}
+	for i, b := range all {
+		c := b.config()
+		c.GridKey = keys[i]
+		b.run(c)
+	}
+	join(t, all, mesh(3))
+	told := func(b *broker) (names []grid.SiteName) {
+		for _, o := range all {
+			if o != b && b.over.OtherKey(o.peer()) {
+				names = append(names, o.name)
+			}
+		}
+		return names
+	}
+	expect := func(what string, want ...[]grid.SiteName) {
+		t.Helper()
+		eventually(t, what, func() bool {
+			for i, b := range all {
+				if !slices.Equal(told(b), want[i]) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	expect("each of two keys is told of the other", []grid.SiteName{"site1"}, []grid.SiteName{"site0"}, nil)
+	all[2].over.SetGridKey(key)
+	expect("one who gets a key learns who has another, and that one of him", []grid.SiteName{"site1"}, []grid.SiteName{"site0", "site2"}, []grid.SiteName{"site1"})
+}
+
+// What a member answers is worth nothing to another, on another question, or as the proof of a connection.
+func TestKeyAnswers(t *testing.T) {
+	t.Parallel()
+	k, q := NewGridKey(), []byte("question")
+	answer := string(keyAnswer(k, q, "a", "b"))
+	for what, other := range map[string][]byte{
+		"asked by another": keyAnswer(k, q, "c", "b"), "answered by another": keyAnswer(k, q, "a", "c"),
+		"the other way": keyAnswer(k, q, "b", "a"), "another question": keyAnswer(k, []byte("query"), "a", "b"),
+		"another key": keyAnswer(NewGridKey(), q, "a", "b"), "dialling": proof(k, "dials", q), "listening": proof(k, "listens", q),
+	} {
+		if string(other) == answer {
+			t.Errorf("%s: the same answer", what)
+		}
+	}
+}
