@@ -134,6 +134,7 @@ bench-lateness:
 
 wan:
 	GBROKER_WAN=1 go test -count=1 -timeout 40m -v ./test/wan
+	GBROKER_WAN=1 go test -count=1 -timeout 20m -v -run '^Test(RecordsOutliveAThird|AllAgreeWithinAMinute)$$' ./overlay
 
 man: build
 	for p in gclient gbroker gsim; do bin/$$p man bin/man; done

@@ -26,6 +26,10 @@ const recordsProtocol = protocol.ID("/gbroker/kad/1.0.0")
 // carry one request of up to 4 MiB at a time. A member that behaves holds a few.
 const maxLookups = 16
 
+// asked is how many of those nearest to a key must have answered before a look-up ends: three, as the library has it, may all be new
+// there.
+const asked = 8
+
 // recordAge is how long a record is kept that nobody writes again.
 const recordAge = 48 * time.Hour
 
@@ -40,6 +44,7 @@ func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
 		dht.MaxRecordAge(recordAge),
 		dht.ValueGCInterval(time.Hour),
 		dht.BucketSize(s.replicas),
+		dht.Resiliency(min(asked, s.replicas)),
 		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.mayDial(p.ID) }),
 		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.has(p) || g.guest(p) }),
 	)

@@ -66,6 +66,7 @@ type received struct {
 type move struct {
 	peer grid.PeerID
 	l    grid.Liveness
+	at   time.Time
 }
 
 func newBroker(t testing.TB, name string) *broker {
@@ -117,7 +118,7 @@ func (b *broker) config(members ...grid.Member) Config {
 		PeerChanged: func(p grid.PeerID, l grid.Liveness) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.moves = append(b.moves, move{p, l})
+			b.moves = append(b.moves, move{p, l, time.Now()})
 			b.changed.Broadcast()
 		},
 	}
@@ -199,6 +200,18 @@ func (b *broker) last(p grid.PeerID) grid.Liveness {
 		}
 	}
 	return grid.Dead
+}
+
+// lastAt is when the liveness was told last.
+func (b *broker) lastAt(p grid.PeerID) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range slices.Backward(b.moves) {
+		if m.peer == p {
+			return m.at
+		}
+	}
+	return time.Time{}
 }
 
 // movesOf are the transitions told of p since the k-th.

@@ -119,6 +119,7 @@ func (s *session) begin() error {
 	}
 	s.spawn(func() { s.learn(identified) })
 	s.spawn(func() { s.announce(s.ctx) })
+	s.spawn(func() { s.ripen(s.ctx) })
 	s.spawn(func() { s.sweepGuests(s.ctx) })
 	s.spawn(func() { s.holdPlaces(s.ctx) })
 	s.host.SetStreamHandler(messageProtocol, s.serve(s.receive))
