@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"gbroker/pbs/pool/line"
+
 	"go.uber.org/zap"
 )
 
@@ -49,10 +51,13 @@ func (a *Agent) gauge(ctx context.Context) {
 }
 
 // speed is the last that was measured, or said.
-func (a *Agent) speed() float64 {
+func (a *Agent) speed() float64 { return a.computer().Speed }
+
+// computer is what this agent says of its computer.
+func (a *Agent) computer() line.Computer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.config.Computer.Speed
+	return a.config.Computer
 }
 
 // unneeded tells that no job is here, the owner is away and has barred nothing, there is power, and nobody uses the processors.

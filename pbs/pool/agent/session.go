@@ -78,8 +78,7 @@ func (a *Agent) converse(ctx, work context.Context) error {
 // connect begins a session. An agent registers first when it was started: its owner may have changed what the computer gives.
 func (a *Agent) connect(ctx context.Context, hello line.Connect) (orders line.Orders, err error) {
 	if !a.registered {
-		what := line.Register{Version: line.Version, Registration: a.registration, Computer: a.config.Computer}
-		what.Computer.Speed = a.speed()
+		what := line.Register{Version: line.Version, Registration: a.registration, Computer: a.computer()}
 		if err := a.client.ask(ctx, talkLimit, line.RegisterPath, what, &struct{}{}); err != nil {
 			return orders, fmt.Errorf("registering: %w", err)
 		}
