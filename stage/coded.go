@@ -156,8 +156,11 @@ func (d *blocks) next() error {
 	if err == nil {
 		d.rest, err = z.DecodeAll(d.in[:n], d.out[:0])
 	}
-	if err != nil || len(d.rest) != plain {
-		return fmt.Errorf("%w: a block of %d bytes gives %d: %w", errProtocol, plain, len(d.rest), err)
+	if err != nil {
+		return fmt.Errorf("%w: a block of %d bytes: %w", errProtocol, plain, err)
+	}
+	if len(d.rest) != plain {
+		return fmt.Errorf("%w: a block of %d bytes gives %d", errProtocol, plain, len(d.rest))
 	}
 	return nil
 }
