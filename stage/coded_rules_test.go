@@ -37,7 +37,7 @@ func TestCompressingIsTriedAgain(t *testing.T) {
 		}
 		return len(out) - blockHead
 	}
-	noise, text := random(64<<10), lines(64<<10)[:64<<10]
+	noise, text := random(64<<10), lines(64 << 10)[:64<<10]
 	if n := size(noise); n != len(noise) {
 		t.Fatalf("%d bytes of noise go in %d", len(noise), n)
 	}
