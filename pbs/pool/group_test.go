@@ -100,3 +100,42 @@ func (s *site) supervisor(j grid.Submission) control.Process {
 	}
 	return token.Process
 }
+
+// A process that leaves its session, its process group and its environment, and whose parents have all ended, ends with its job: when the program ends by
+// itself, and when the agent is killed; with control groups and without.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	const leaves = `(env -i PATH="$PATH" setsid sh -c '(trap "" HUP TERM INT; setsid sh -c "echo \$\$ > c; mv c child; while :; do sleep 0.1; done" &)' &); ` + lives
+	for name, loose := range map[string]bool{"in a control group": false, "without": true} {
+		for _, killed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, the agent is killed: %v", name, killed), func(t *testing.T) {
+				t.Parallel()
+				f := newFleet(t, []plan.Node{{Name: "a", Cores: 1}})
+				f.loose = loose
+				s := newSiteOf(t, f)
+				j := s.submit(leaves, nil)
+				s.process(j, "pid")
+				left := s.process(j, "child")
+				if killed {
+					if err := s.fleet.crash("a"); err != nil {
+						t.Fatal(err)
+					}
+				} else if err := os.WriteFile(s.at(j, "go"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				s.until("what it has left behind has ended", func() bool {
+					alive, err := left.Alive()
+					return !alive && err == nil
+				})
+				if killed {
+					if err := s.fleet.revive("a"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if p := s.end(j); killed != (p.Cause == grid.CutOff) || killed == (p.Cause == grid.ByItself) {
+					t.Errorf("it ended %+v", p)
+				}
+			})
+		}
+	}
+}
