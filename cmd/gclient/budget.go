@@ -21,19 +21,7 @@ has run, and the rest of what was held is free again; a job that is LOST costs n
 		Example: "  gclient budget\n  gclient budget --json | jq '.[0].free'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := p.client(cmd)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			list, err := c.Budgets(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), list)
-			}
-			return printBudgets(cmd.OutOrStdout(), list)
+			return answered(p, cmd, asJSON, (*api.Client).Budgets, printBudgets)
 		},
 	}
 	jsonFlag(cmd, &asJSON)

@@ -179,19 +179,7 @@ TENTATIVE, CONFIRMED, BOUND (to a job), ACTIVE (its job runs), RELEASED, EXPIRED
 		Example: "  gclient reservations\n  gclient reservations --json | jq '.[] | select(.state == \"CONFIRMED\") | .id'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := p.client(cmd)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			list, err := c.Reservations(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), list)
-			}
-			return printReservations(cmd.OutOrStdout(), list)
+			return answered(p, cmd, asJSON, (*api.Client).Reservations, printReservations)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
