@@ -12,14 +12,16 @@ type Profile string
 
 // Profiles.
 const (
-	WAN  Profile = "wan"  // sites of a country or a continent: a death is noticed in about 13 s, 255 B/s idle. The default
-	LAN  Profile = "lan"  // sites of one building: about 6 s, 520 B/s idle
+	WAN  Profile = "wan"  // sites of a country or a continent: with eight members a death is noticed in 15 to 31 s. The default
+	LAN  Profile = "lan"  // sites of one building: about 6 s
 	Test Profile = "test" // everything on one machine: about 2 s
 )
 
 // settings are the time limits of a profile.
 type settings struct {
 	probeInterval, probeTimeout time.Duration // SWIM: how often one member is probed, and how long for an ack
+	suspicion, suspicionMost    int           // an accused member has so many intervals to refute, and so many times longer where no other accuses it
+	slower                      int           // who hears little probes so many times slower at most
 	gossipInterval              time.Duration
 	syncTimeout                 time.Duration // one push/pull
 	syncInterval                time.Duration // between push/pulls with a random member
@@ -44,7 +46,8 @@ type settings struct {
 
 func (p Profile) settings() (settings, error) {
 	s := settings{
-		probeInterval: 2 * time.Second, probeTimeout: time.Second,
+		probeInterval: time.Second, probeTimeout: 500 * time.Millisecond,
+		suspicion: 8, suspicionMost: 2, slower: 2,
 		gossipInterval: 500 * time.Millisecond,
 		syncTimeout:    10 * time.Second, syncInterval: time.Minute, toTheDead: time.Minute,
 		dialTimeout: 10 * time.Second, handshake: 10 * time.Second,
@@ -56,13 +59,14 @@ func (p Profile) settings() (settings, error) {
 	switch p {
 	case WAN, "":
 	case LAN:
-		s.probeInterval, s.probeTimeout = time.Second, 500*time.Millisecond
+		s.suspicion = 4
 		s.gossipInterval = 200 * time.Millisecond
 		s.syncInterval, s.toTheDead = 30*time.Second, 30*time.Second
 		s.dialTimeout, s.handshake, s.retryMost = 5*time.Second, 5*time.Second, 3*time.Second
 		s.grace = time.Second
 	case Test:
 		s.probeInterval, s.probeTimeout = 250*time.Millisecond, 150*time.Millisecond
+		s.suspicion, s.suspicionMost, s.slower = 4, 6, 4 // brokers of tests share little of a processor
 		s.gossipInterval = 25 * time.Millisecond
 		s.syncTimeout, s.syncInterval, s.toTheDead = 2*time.Second, 5*time.Second, 3*time.Second
 		s.dialTimeout, s.handshake = 2*time.Second, 2*time.Second
@@ -81,14 +85,15 @@ func (s settings) gossip() *memberlist.Config {
 	c := memberlist.DefaultWANConfig()
 	c.ProtocolVersion = memberlist.ProtocolVersionMax
 	c.ProbeInterval, c.ProbeTimeout = s.probeInterval, s.probeTimeout
-	c.SuspicionMult = 4
+	// The members form a graph, where few know one whom they could accuse too: the library would wait six times as long for them. And who
+	// has lost several members hears little, and would find the next one the later.
+	c.SuspicionMult, c.SuspicionMaxTimeoutMult, c.AwarenessMaxMultiplier = s.suspicion, s.suspicionMost, s.slower
 	c.TCPTimeout = s.syncTimeout
 	c.PushPullInterval = s.syncInterval
 	c.GossipInterval, c.GossipNodes = s.gossipInterval, 4
 	c.GossipToTheDeadTime = s.toTheDead
 	// Not every broker that is asked for an indirect probe knows the probed one.
 	c.IndirectChecks = 5
-	c.AwarenessMaxMultiplier = 4
 	c.RequireNodeNames = true
 	// Messages are small; and what is not decompressed cannot be a bomb.
 	c.EnableCompression = false

@@ -22,7 +22,7 @@ func (s *session) ripen(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		if s.dht.RoutingTable().Size() == 0 { // nobody to ask: all begins anew with the first who comes
+		if s.gate.key() == (GridKey{}) || s.dht.RoutingTable().Size() == 0 { // members alone, or nobody, to ask: all begins anew with the key, or who comes
 			pause = s.settings.retryMost
 			timer.Reset(pause)
 			continue

@@ -44,8 +44,10 @@ func TestManyBrokers(t *testing.T) {
 		cpu, sent, at := processor(sites), loopback(t, h), time.Now()
 		sleep(idle)
 		took := time.Since(at).Seconds()
-		mean, most := memory(sites)
-		t.Logf("| %d | %s | %.0f MiB, at most %.0f | %.0f %% of one core in all, %.2f %% each | %.0f B/s for each neighbour |", n, what, mean, most,
+		mean, most := memory(sites, "status", "VmRSS:")
+		own, _ := memory(sites, "status", "RssAnon:")
+		share, _ := memory(sites, "smaps_rollup", "Pss:")
+		t.Logf("| %d | %s | %.0f MiB, at most %.0f; %.0f of them its own and no file's, %.0f where shared pages count by their share | %.0f %% of one core in all, %.2f %% each | %.0f B/s for each neighbour |", n, what, mean, most, own, share,
 			100*(processor(sites)-cpu)/took, 100*(processor(sites)-cpu)/took/float64(n), float64(loopback(t, h)-sent)/took/float64(links))
 	}
 	measure("idle")
@@ -207,12 +209,12 @@ func processor(sites []*cluster.Site) (seconds float64) {
 	return seconds
 }
 
-// memory is what the daemons hold, in MiB: the mean, and the most that one does.
-func memory(sites []*cluster.Site) (mean, most float64) {
+// memory is what the daemons hold by a line of a file of /proc/PID, in MiB: the mean, and the most that one does.
+func memory(sites []*cluster.Site, file, line string) (mean, most float64) {
 	for _, s := range sites {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
-		for line := range strings.Lines(string(text)) {
-			if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.PID(), file))
+		for l := range strings.Lines(string(text)) {
+			if rest, ok := strings.CutPrefix(l, line); ok {
 				kB, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 				mean += kB / 1024 / float64(len(sites))
 				most = max(most, kB/1024)
