@@ -62,7 +62,7 @@ func (t *trial) of(ctx context.Context, id int, m mutant) (o outcome, err error)
 			return unreached, nil
 		}
 		if t.slow != "" {
-			o, _, err = t.run(ctx, t.within(ctx, id, "-test.skip", t.slow))
+			o, _, err = t.run(ctx, t.within(ctx, id, "-test.skip", t.slow, "-test.timeout", (t.limit/4).String()))
 		}
 		if o == survived && err == nil {
 			o, _, err = t.run(ctx, t.within(ctx, id, "-test.run", cmp.Or(t.slow, t.sample.run)))
