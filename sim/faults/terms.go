@@ -97,7 +97,7 @@ func (u *exacting) submit(more int) {
 		}
 		id := a.Record.Job.ID
 		w.tell(u.s, "TELLS that %s is accepted", id)
-		w.truth.facts[id].accepted = true
+		w.truth.facts[id].waitsFor()
 		if !slices.Contains(u.jobs, id) {
 			u.jobs = append(u.jobs, id)
 			u.plan(id)
@@ -280,14 +280,28 @@ func (f *fact) neverMet(d grid.Dependency) bool {
 func (t *truth) stirs(id grid.JobID) {
 	for _, f := range t.facts {
 		for _, d := range f.asked.terms.After {
-			switch {
-			case d.On != string(id) || d.Kind == grid.Singleton:
-			case f.met(d):
-				f.asked.came = append(f.asked.came, d.On)
-			default:
-				f.asked.vain = f.asked.vain || f.neverMet(d)
+			if d.On == string(id) {
+				f.asked.stirs(f, d)
 			}
 		}
+	}
+}
+
+// waitsFor: the job is accepted. What it waits for may have ended before.
+func (f *fact) waitsFor() {
+	f.accepted = true
+	for _, d := range f.asked.terms.After {
+		f.asked.stirs(f, d)
+	}
+}
+
+func (a *asked) stirs(f *fact, d grid.Dependency) {
+	switch {
+	case d.Kind == grid.Singleton:
+	case f.met(d):
+		a.came = append(a.came, d.On)
+	default:
+		a.vain = a.vain || f.neverMet(d)
 	}
 }
 

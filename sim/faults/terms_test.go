@@ -145,6 +145,27 @@ func TestDependenciesAreJudgedByWhatWasTold(t *testing.T) {
 	}
 }
 
+// So is a dependency of what had ended before the job was handed in.
+func TestDependenciesOnWhatHasEndedAreJudgedByWhatWasTold(t *testing.T) {
+	t.Parallel()
+	for kind, right := range map[grid.DependencyKind]bool{grid.AfterOK: true, grid.AfterAny: true, grid.AfterNotOK: false} {
+		x := newScene(t)
+		x.f.wished, x.f.wrote[x.a] = true, []grid.Tick{at(200)}
+		x.a.disk.folders["job"] = &folder{outputs: true}
+		x.f.ends = []grid.Progress{{Cause: grid.ByItself}}
+		x.w.truth.shown(x.a, "job", &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Completed})
+		f := newFact("next", x.a, &grid.Job{Demand: cores(1)})
+		f.asked = asked{is: true, terms: grid.Terms{After: []grid.Dependency{{Kind: kind, On: "job"}}}}
+		x.w.truth.facts["next"] = f
+		f.waitsFor()
+		x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+		f.mayGo(x.w, began(900, x.b, 1), &grid.Job{})
+		if v := x.w.result.Violation; (v == nil) != right {
+			t.Errorf("%s: the violation is %+v", kind, v)
+		}
+	}
+}
+
 // What its home has lost of a job excuses the start of what it was then, and no more.
 func TestWhatIsLostOfAJobExcusesThatAlone(t *testing.T) {
 	t.Parallel()
