@@ -9,6 +9,7 @@ import "gbroker/grid"
 //	gates_word.go  of the word of others: become owner, take a job back, give an offer up, acknowledge, adopt, deny
 //	gates_group.go of the jobs of a group that are made from a template: enter, be counted, be ended before that
 //	gates_site.go  of this site as a whole: search, sweep, what lies beside the journal
+//	gates_number.go  which numbers count: stamps, positions, reservations
 //
 // The rules that a checker switches off ([Rules]) stand here, in what is asked before an action.
 type gates struct {

@@ -19,7 +19,7 @@ func (c *kernel) committing() grid.JournalID {
 // reaches tells that this journal has in it all that it had at the position.
 func (c *kernel) reaches(at grid.JournalID) bool {
 	mine := c.cfg.Journal
-	if c.without(LivesIgnored) {
+	if !c.heedsLives() {
 		return at.Incarnation == mine.Incarnation && at.Sequence <= mine.Sequence
 	}
 	if at.Incarnation != mine.Incarnation {

@@ -46,7 +46,10 @@ type reservations struct {
 	execution interface {
 		unreserved(job grid.JobID, why string)
 	}
-	gates interface{ beforeStrays() gate }
+	gates interface {
+		beforeStrays() gate
+		reserving(r reserve.Rules) reserve.Rules
+	}
 }
 
 // bookWork is what is under way for one reservation.
@@ -86,20 +89,12 @@ func newReservations(k *kernel) *reservations {
 
 // take takes up the reservations of the journal: those of this site.
 func (c *reservations) take(list []grid.Reservation) {
-	rules := c.operator(c.cfg.Reserving)
+	rules := c.gates.reserving(c.cfg.Reserving)
 	own := slices.DeleteFunc(slices.Clone(list), func(r grid.Reservation) bool { return r.Site != c.cfg.Self })
 	c.book = reserve.New(rules, own)
 	for _, r := range own {
 		c.work(r.ID).state = r.State
 	}
-}
-
-// operator are the operator's rules, less those that are switched off to prove a checker.
-func (c *reservations) operator(r reserve.Rules) reserve.Rules {
-	r.Without = reserve.Broken{
-		TentativeNeverExpires: c.without(TentativeNeverExpires), OverlapAllowed: c.without(OverlapAllowed), LeaseNotChecked: c.without(LeaseNotChecked),
-	}
-	return r
 }
 
 func (c *reservations) routes(r *routes) {
@@ -141,7 +136,7 @@ func (c *reservations) boot(Boot) {
 
 // rules are other rules of the operator.
 func (c *reservations) rules(e ReservingChanged) {
-	c.book.SetRules(c.now, c.operator(e.Rules))
+	c.book.SetRules(c.now, c.gates.reserving(e.Rules))
 	c.settle()
 }
 

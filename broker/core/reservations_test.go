@@ -134,7 +134,7 @@ func TestAStrayReservationIsNotForgotten(t *testing.T) {
 }
 
 // rolledBack is the gate of a broker that has not asked all.
-type rolledBack struct{}
+type rolledBack struct{ *gates }
 
 func (rolledBack) beforeStrays() gate { return untilAll }
 

@@ -2,8 +2,8 @@ package core
 
 // Rules are rules of the protocol that are switched off on purpose, so that a
 // checker can prove that it would see them missing (gsim faults --break). The zero
-// value, all rules in force, is the only one that a daemon uses. They stand at the gates (gates*.go), those of
-// stamps and positions in stamp.go and position.go, and those of the order of effects in host.go.
+// value, all rules in force, is the only one that a daemon uses. They stand at the gates (gates*.go), and
+// those of the order of effects in host.go.
 type Rules uint64
 
 // The rules, each with what happens without it.

@@ -44,20 +44,14 @@ func (c *kernel) heardStamp(stamp uint32, beyond bool) {
 
 // nextOffer is the epoch of a new offer: after those of the offers that failed.
 func (c *kernel) nextOffer(j *job) grid.Epoch {
-	next := j.rec.Epoch
-	if next.Before(j.rec.Handoff.Epoch) && !c.without(EpochReused) {
-		next = j.rec.Handoff.Epoch
-	}
+	next := c.burnt(j)
 	next.Hop = c.nextStamp(next.Hop)
 	return next
 }
 
 // nextStamp is that of a new term or hop, after the last one of the job.
 func (c *kernel) nextStamp(last uint32) uint32 {
-	if c.without(EpochReused | StampsCounted) {
-		return last + 1
-	}
-	next := max(last+1, c.stamped())
+	next := c.unused(last)
 	c.heardStamp(next, false)
 	return next
 }
