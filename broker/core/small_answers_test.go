@@ -77,7 +77,7 @@ func TestAReservationGrowsByLikeNodes(t *testing.T) {
 	t.Parallel()
 	o := &others{}
 	m := newReservations(kernelOf(o))
-	m.estimator = o
+	m.estimator, m.gates = o, o
 	m.take(nil)
 	s := shot(m.now).Snapshot
 	s.Nodes = nil

@@ -134,6 +134,7 @@ func TestAnUnsureSiteListsItsReservationsAgain(t *testing.T) {
 	}{{false, 0, 0}, {true, 0, listEvery}, {true, listEvery - 3*grid.Second, 3 * grid.Second}, {true, 2 * listEvery, grid.Second}} {
 		o := &others{}
 		m := newReservations(kernelOf(o))
+		m.gates = o
 		m.take(nil)
 		m.unsure, m.listed = k.unsure, m.now-k.listed
 		m.rearm()

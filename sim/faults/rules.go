@@ -134,8 +134,8 @@ var shows = map[string]struct {
 	"rollback-unseen":            {"machine", 206},
 	"cancel-fenced":              {"all", 514},
 	"forget-starts-all":          {"all", 13},
-	"absence-over-stall":         {"fence", 567},
-	"submit-after-pause":         {"fence", 122},
+	"absence-over-stall":         {"fence", 106},
+	"submit-after-pause":         {"fence", 106},
 	"late-offers-count":          {"lost", 154},
 	"ends-untold":                {"rollback", 0},
 	"entered-uncounted":          {"all", 2},
@@ -153,7 +153,7 @@ var shows = map[string]struct {
 	"token-before-go":              {coallocate, 0},
 	"clock-offset-ignored":         {coallocate, 5},
 	"begun-without-others":         {coallocate, 44},
-	"release-not-repeated":         {coallocate, 21},
+	"release-not-repeated":         {coallocate, 66},
 }
 
 // switched are the rules that are off.
