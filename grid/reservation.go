@@ -161,9 +161,3 @@ func (r *Reservation) Entity() (Kind, string) { return KindReservation, string(r
 
 // Live reports that it takes up what it reserves, as far as the book knows.
 func (r *Reservation) Live() bool { return !r.State.Over() }
-
-// Overlaps reports that both want a node, or a part of the uplink, at one time.
-func (r *Reservation) Overlaps(o *Reservation) bool {
-	return r.Start < o.End && o.Start < r.End && r.Kind == o.Kind && r.Kind == NodesReserved &&
-		slices.ContainsFunc(r.Nodes, func(n NodeName) bool { return slices.Contains(o.Nodes, n) })
-}
