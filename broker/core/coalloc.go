@@ -198,12 +198,11 @@ type repeated struct {
 }
 
 func newCoallocation(cfg Coallocating) *coallocation {
-	return &coallocation{
-		cfg: cfg.withDefaults(), all: map[grid.JobID]*allocation{}, drafts: map[grid.JobID]*draft{}, reserved: map[grid.ReservationID]grid.JobID{}, stale: map[grid.JobID]bool{},
-	}
+	return &coallocation{cfg: cfg.withDefaults(), all: map[grid.JobID]*allocation{}, drafts: map[grid.JobID]*draft{}, reserved: map[grid.ReservationID]grid.JobID{}, stale: map[grid.JobID]bool{}}
 }
 
 func (s *coallocation) routes(r *routes) {
+	onEvent(r, s.reached)
 	onMessage(r, s.onSlotsReply)
 	onMessage(r, s.onReserved)
 	onMessage(r, s.onReservationWord)

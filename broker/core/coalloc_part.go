@@ -217,6 +217,29 @@ func (s *coallocation) tellPart(a *allocation, p *grid.AllocatedPart, begun bool
 	}
 }
 
+// reached: a site has just been connected, as after a start of its broker or of this one. What it was told meanwhile is lost, and its
+// program may wait for it at the barrier: all that it has not answered is said at once, and not when its turn comes.
+func (s *coallocation) reached(e PeerJournal) {
+	for id, a := range s.all {
+		for _, p := range a.current() {
+			if p.Peer == e.Peer {
+				s.stale[id] = true
+				a.unsaid(p.Reservation)
+			}
+		}
+	}
+}
+
+// unsaid has what was said about a reservation said again without delay.
+func (a *allocation) unsaid(of grid.ReservationID) {
+	for k, r := range a.said {
+		if k.of == of {
+			r.next = 0
+			a.said[k] = r
+		}
+	}
+}
+
 // together tells all that all have begun, and waits for their ends.
 func (s *coallocation) together(a *allocation) {
 	list := a.current()

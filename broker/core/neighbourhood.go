@@ -42,6 +42,7 @@ type neighbourhood struct {
 
 func (c *neighbourhood) routes(r *routes) {
 	onEvent(r, c.peerChanged)
+	onEvent(r, func(e PeerJournal) { c.reportAgain(e.Peer, isPart) })
 	onEvent(r, func(e PeerSite) { c.hear(e.Peer, func(m *member) { m.site = e.Site }) })
 	onEvent(r, func(e LinkChanged) { c.hear(e.Peer, func(m *member) { m.link = e.Link }) })
 	onEvent(r, c.membersChanged)
@@ -79,6 +80,21 @@ func (c *neighbourhood) membersRemoved() {
 	}
 }
 
+// isPart: others wait for the word of it; any other job can be reported when its turn comes.
+func isPart(j *job) bool { return j.rec.Job.Part != nil }
+
+func isAny(*job) bool { return true }
+
+// reportAgain: the home of jobs has just been connected, or lives again. What it was told meanwhile is lost.
+func (c *neighbourhood) reportAgain(home grid.PeerID, which func(*job) bool) {
+	for _, j := range c.sorted() {
+		if j.rec.Job.Home == home && which(j) && (j.rec.Telling || j.rec.Role == grid.Owning && !j.acked) {
+			c.disarm(j, onReport)
+			c.home.report(j)
+		}
+	}
+}
+
 // peerChanged: an offer that a peer cannot have heard is given up at once, and one
 // that it is fetching the files of when it is dead (a short break of the network
 // costs nothing: what was fetched counts); the home says since when it has not
@@ -108,10 +124,10 @@ func (c *neighbourhood) peerChanged(e PeerChanged) {
 			c.search.undecide(j) // nobody could take it: perhaps this site can
 		case j.rec.Role == grid.Watching && j.rec.Owner == e.Peer && !j.rec.State.Terminal():
 			c.ownerChanged(j, e.Liveness)
-		case e.Liveness == grid.Alive && j.rec.Job.Home == e.Peer && (j.rec.Telling || j.rec.Role == grid.Owning && !j.acked):
-			c.disarm(j, onReport)
-			c.home.report(j)
 		}
+	}
+	if e.Liveness == grid.Alive {
+		c.reportAgain(e.Peer, isAny)
 	}
 }
 

@@ -123,7 +123,7 @@ var shows = map[string]struct {
 	seed    uint64
 }{
 	"submit-without-lookup":      {"batch", 0},
-	"remove-without-second-look": {"all", 229},
+	"remove-without-second-look": {"all", 236},
 	"tag-without-epoch":          {"forget", 1451},
 	"offer-unbound":              {"handoff", 2},
 	"commit-creates":             {"all", 19},
@@ -132,7 +132,7 @@ var shows = map[string]struct {
 	"no-lease":                   {"network", 13},
 	"no-epoch-check":             {"forget", 22},
 	"rollback-unseen":            {"machine", 206},
-	"cancel-fenced":              {"all", 514},
+	"cancel-fenced":              {"all", 767},
 	"forget-starts-all":          {"all", 13},
 	"absence-over-stall":         {"fence", 106},
 	"submit-after-pause":         {"fence", 106},
@@ -152,7 +152,7 @@ var shows = map[string]struct {
 	"go-unsaved":                   {coallocate, 1},
 	"token-before-go":              {coallocate, 0},
 	"clock-offset-ignored":         {coallocate, 5},
-	"begun-without-others":         {coallocate, 44},
+	"begun-without-others":         {coallocate, 67},
 	"release-not-repeated":         {coallocate, 66},
 }
 
