@@ -249,3 +249,23 @@ func TestAGuaranteedJob(t *testing.T) {
 		t.Errorf("of 5 minutes, it has from in %v on %v s", start, length.Seconds())
 	}
 }
+
+// A job that is handed in is of this home and of who hands it in, whatever it says; its files are in order, and inside its folder.
+func TestWhoseAJobIs(t *testing.T) {
+	t.Parallel()
+	s := service{&site{self: "here"}}
+	n := api.NewJob{Job: grid.Job{
+		ID: "alpha.old", Home: "there", User: grid.User{Home: "there", Name: "mallory"}, Inputs: grid.Manifest{{Path: "b"}, {Path: "a/c"}, {Path: "a"}},
+	}}
+	j, err := s.jobOf(api.Identity{Name: "ann"}, "alpha.new", n)
+	if err != nil || j.ID != "alpha.new" || j.Home != "here" || j.User != (grid.User{Home: "here", Name: "ann"}) {
+		t.Errorf("it is %+v, %v", j, err)
+	}
+	if len(j.Inputs) != 3 || j.Inputs[0].Path != "a" || j.Inputs[1].Path != "a/c" || j.Inputs[2].Path != "b" || n.Job.Inputs[0].Path != "b" {
+		t.Errorf("its files are %+v, of %+v", j.Inputs, n.Job.Inputs)
+	}
+	n.Job.Inputs = grid.Manifest{{Path: "fine"}, {Path: "../out"}}
+	if _, err := s.jobOf(api.Identity{Name: "ann"}, "alpha.new", n); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("a file outside: %v", err)
+	}
+}
