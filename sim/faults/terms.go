@@ -271,9 +271,11 @@ func (f *fact) depends(so func(grid.Dependency) bool) bool {
 	return slices.ContainsFunc(f.asked.terms.After, func(d grid.Dependency) bool { return d.Kind != grid.Singleton && so(d) })
 }
 
-// neverMet: the job that it is about has ended otherwise.
+// neverMet: the job that it is about has ended otherwise, as far as was told last: one that was LOST may have gained its result since.
 func (f *fact) neverMet(d grid.Dependency) bool {
-	return (d.Kind == grid.AfterOK || d.Kind == grid.AfterNotOK) && f.home.w.truth.facts[grid.JobID(d.On)].told != 0 && !f.met(d)
+	other := f.home.w.truth.facts[grid.JobID(d.On)]
+	well := other.told == grid.Completed && other.exit == 0
+	return d.Kind == grid.AfterOK && other.told != 0 && !well || d.Kind == grid.AfterNotOK && well
 }
 
 // stirs: a user is told the end of a job. What waits for it may go, or never will, whatever its home loses since.

@@ -52,6 +52,26 @@ func TestWhatWasLostHasFailed(t *testing.T) {
 	}
 }
 
+// Who is handed in when what was LOST has gained its result can wait in vain for it to fail.
+func TestWhatHasGainedItsResultNeverFails(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.f.learnt = true // so it may be LOST
+	fails, succeeds := grid.Dependency{Kind: grid.AfterNotOK, On: "job"}, grid.Dependency{Kind: grid.AfterOK, On: "job"}
+	for _, c := range []struct {
+		state          grid.State
+		never, neverOK bool
+	}{{0, false, false}, {grid.Lost, false, true}, {grid.Completed, true, false}} {
+		if c.state != 0 {
+			x.f.ends = []grid.Progress{{Cause: grid.ByItself}}
+			x.w.truth.shown(x.a, "job", &grid.Record{Job: grid.Job{ID: "job"}, State: c.state})
+		}
+		if x.f.neverMet(fails) != c.never || x.f.neverMet(succeeds) != c.neverOK {
+			t.Errorf("told %s: it never fails: %t, it never ends well: %t", c.state, x.f.neverMet(fails), x.f.neverMet(succeeds))
+		}
+	}
+}
+
 // A user who was not answered hands the same job in again: it may be in the journal.
 func TestAUserHandsTheSameJobInAgain(t *testing.T) {
 	t.Parallel()
