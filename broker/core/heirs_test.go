@@ -40,7 +40,9 @@ func TestAnHeirThatLostItsJournalIsAsked(t *testing.T) {
 		asked := sentTo(c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"}), her)
 		for _, m := range asked {
 			for _, answer := range sentTo(hers.Step(1_000_002, Message{me, m}), me) {
-				c.Step(1_000_003, Message{her, answer})
+				if n, is := only[Note](c.Step(1_000_003, Message{her, answer})); is {
+					t.Errorf("%s: an answer is noted as a mistake: %s", name, n.Text)
+				}
 			}
 		}
 		if got := c.jobs[r.Job.ID].rec; len(asked) == 0 || (got.State == grid.Lost) != k.lost || !k.lost && got.State != grid.Ready {

@@ -51,7 +51,9 @@ func (c *neighbourhood) routes(r *routes) {
 	onEvent(r, func(e LimitsChanged) { c.cfg.User, c.cfg.OfferFiles = e.User, e.OfferFiles })
 	onMessage(r, c.announced)
 	onMessage(r, func(from grid.PeerID, m wire.Error) {
-		c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
+		if m.Of != wire.KindRecall { // that it has no record of the job is an answer
+			c.note(m.Job, from, fmt.Sprintf("the peer answered message kind %d with an error: %.200s", m.Of, m.Why))
+		}
 	})
 }
 
