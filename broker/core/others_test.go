@@ -48,7 +48,6 @@ func (o *others) estimate(b *batch, q plan.Question, _ grid.ReservationID) grid.
 	return b.estimate(q)
 }
 func (o *others) lookAgain()                                          { o.did("lookAgain") }
-func (o *others) grace(grid.NodeName, grid.Tick) grid.Tick            { return 0 }
 func (o *others) newForecast(_ plan.Snapshot) (r forecast)            { o.did("newForecast"); return }
 func (o *others) question(_ *grid.Job, _ grid.Tick) (r plan.Question) { o.did("question"); return }
 func (o *others) unwelcome(home grid.PeerID) (r *grid.Refusal)        { o.did("unwelcome %v", home); return }

@@ -46,9 +46,6 @@ func newKey(t *testing.T, dir, name string) (file string) {
 	return file
 }
 
-// identity is the key file of a site.
-func identity(s site) string { return filepath.Join(s.Dir, "identity.key") }
-
 func newOutsider(t *testing.T, keyFile string) outsider {
 	t.Helper()
 	text, err := os.ReadFile(keyFile)
