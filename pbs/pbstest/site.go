@@ -146,7 +146,7 @@ func (s *site) job(p grid.Program) grid.Submission {
 		Work: filepath.Join(s.dir, string(id), "work"), Control: filepath.Join(s.dir, string(id), "ctl"),
 		Limit: grid.Hour, Expected: grid.Hour,
 	}
-	j.Job = grid.Job{ID: id, Program: p, Walltime: grid.Hour, Demand: cores(1)}
+	j.Job = grid.Job{ID: id, User: grid.User{Name: "anna"}, Program: p, Walltime: grid.Hour, Demand: cores(1)}
 	for _, d := range []string{j.Work, j.Control} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			s.Fatal(err)

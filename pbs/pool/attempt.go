@@ -107,6 +107,9 @@ func checkSubmission(sub grid.Submission) error {
 	if _, err := grid.ParseJobID(string(sub.ID.Job)); err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
+	if sub.Job.User.Name == "" { // who is to be kept apart from others, and may be left out by owners
+		return fmt.Errorf("%w: a pool runs jobs of users alone, and this one has none", grid.ErrInvalid)
+	}
 	if !filepath.IsAbs(sub.Work) || !filepath.IsAbs(sub.Control) {
 		return fmt.Errorf("%w: sandbox %q and control directory %q must be absolute paths", grid.ErrInvalid, sub.Work, sub.Control)
 	}

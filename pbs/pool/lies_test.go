@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -154,5 +155,16 @@ func TestWhatCannotBe(t *testing.T) {
 	p.must(line.JobsPath+r.Tag+"/end", line.End{Stint: r.Stint, Cause: line.ByItself, ExitCode: 3}, nil)
 	if e := s.end(j); e.Cause != grid.ByItself || e.ExitCode != 3 {
 		t.Errorf("it ended %+v", e)
+	}
+}
+
+// Who has no user is no job of a pool: owners admit users, and these are kept apart.
+func TestNoUserNoJob(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.puppet("a")
+	j := s.draft("true", func(j *grid.Submission) { j.Job.User.Name = "" })
+	if _, err := s.Submit(t.Context(), j); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "jobs of users alone") {
+		t.Errorf("a job of nobody: %v", err)
 	}
 }

@@ -100,7 +100,7 @@ func (s *site) draft(script string, change func(*grid.Submission)) grid.Submissi
 		Work: filepath.Join(dir, "work"), Control: filepath.Join(dir, "ctl"), Limit: grid.Hour, Expected: grid.Hour,
 	}
 	j.Job = grid.Job{
-		ID: id, Program: grid.Program{Executable: "/bin/sh", Arguments: []string{"-c", script}},
+		ID: id, User: grid.User{Name: "anna"}, Program: grid.Program{Executable: "/bin/sh", Arguments: []string{"-c", script}},
 		Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}},
 	}
 	if change != nil {

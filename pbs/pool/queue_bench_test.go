@@ -57,7 +57,7 @@ func handed(t testing.TB, deadline grid.Tick) grid.Submission {
 			t.Fatal(err)
 		}
 	}
-	j.Job = grid.Job{ID: id, Program: grid.Program{Executable: "/bin/true"}, Demand: single, Walltime: grid.Hour}
+	j.Job = grid.Job{ID: id, User: grid.User{Name: "anna"}, Program: grid.Program{Executable: "/bin/true"}, Demand: single, Walltime: grid.Hour}
 	if deadline != 0 {
 		j.Job.Terms.Deadline = control.Now() + deadline
 	}

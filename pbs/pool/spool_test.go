@@ -16,7 +16,7 @@ func TestNothingIsSpooledInPart(t *testing.T) {
 	dir := t.TempDir()
 	sub := grid.Submission{
 		ID: grid.AttemptID{Job: "p.01ABCDEFGHJKMNPQRSTVWXYZ00", Attempt: 1}, Work: dir, Control: dir, Limit: grid.Hour,
-		Job: grid.Job{Demand: single, Program: grid.Program{Executable: "/bin/true"}},
+		Job: grid.Job{User: grid.User{Name: "anna"}, Demand: single, Program: grid.Program{Executable: "/bin/true"}},
 	}
 	if err := os.Mkdir(filepath.Join(dir, "submit."+sub.ID.Epoch.String()+".1"), 0o700); err != nil { // in the way of its file
 		t.Fatal(err)
