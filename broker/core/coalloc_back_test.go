@@ -37,6 +37,12 @@ func TestAWholeEndsAfterTheLastOfItsParts(t *testing.T) {
 	}
 	r.State, r.End = grid.Killed, grid.Killed
 	c.m.saved(&r.Job)
+	c.f.shut = untilAll
+	if c.settled(); c.f.records[theWhole].State.Terminal() {
+		t.Fatal("it ends before all were asked: another part may run")
+	}
+	c.f.shut = open
+	c.pass(grid.Second)
 	if c.settled(); c.f.records[theWhole].State != grid.Failed {
 		t.Errorf("it is %v when the part has ended", c.f.records[theWhole].State)
 	}

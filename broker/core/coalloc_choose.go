@@ -38,7 +38,7 @@ func (s *coallocation) plan(a *allocation) {
 	switch {
 	case r == nil || r.State != grid.Ready || r.CancelRequested:
 	case a.awaits(r): // they are being ended: see clear
-	case !r.Job.Rerunnable && a.begun():
+	case !r.Job.Rerunnable && a.begun() && s.wholes.beforeRound(a.rec.Of) == open: // else other parts may run, of which nobody has told yet
 		s.endWhole(a, ending{state: grid.Failed, why: "a part of an earlier round has begun, and the program may not run twice"})
 	case kept != notKept: // it is saved when that is over
 	case s.wholes.beforeRound(a.rec.Of) != open:
