@@ -252,8 +252,9 @@ type Rate struct {
 	SizeBytes int64    `json:"size_bytes"`
 	BytesPerS *float64 `json:"bytes_per_s"`
 	Measured  bool     `json:"measured"`
-	AgeS      *float64 `json:"age_s,omitempty"`  // since the newest measurement
-	Spread    *float64 `json:"spread,omitempty"` // of recent measurements about it, relative to it
+	AgeS      *float64 `json:"age_s,omitempty"`   // since the newest measurement
+	Spread    *float64 `json:"spread,omitempty"`  // of recent measurements about it, relative to it
+	ByHour    bool     `json:"by_hour,omitempty"` // it goes with the hour of the day, as was learned of it
 }
 
 func newSite(v SiteView) Site {
@@ -300,6 +301,7 @@ func newSite(v SiteView) Site {
 	for k, r := range v.Link.Rates {
 		told := Rate{SizeBytes: r.Size, BytesPerS: finite(r.BytesPerSecond), Measured: r.Measured}
 		if r.Measured && k < len(v.Qualities) {
+			told.ByHour = v.Qualities[k].ByHour
 			told.AgeS, told.Spread = finite(v.Qualities[k].Age.Seconds()), finite(v.Qualities[k].Spread)
 		}
 		s.Bandwidth = append(s.Bandwidth, told)

@@ -89,6 +89,7 @@ var (
 	bandwidthDesc = desc("member_bandwidth_bytes_per_second", "The bandwidth to a neighbour, for the largest messages that were measured.", "site")
 	ageDesc       = desc("member_bandwidth_age_seconds", "How old the newest measurement of the bandwidth to a neighbour is, by the size of messages.", "site", "size_bytes")
 	spreadDesc    = desc("member_bandwidth_spread", "How far recent measurements of that bandwidth lie from the forecast, relative to it.", "site", "size_bytes")
+	byHourDesc    = desc("member_bandwidth_by_hour", "1 where the forecast of that bandwidth goes with the hour of the day, else 0.", "site", "size_bytes")
 	bytesDesc     = desc("member_bytes_total", "What went over the connection to a neighbour.", "site", "direction")
 	coresDesc     = desc("batch_cores", "Cores of the nodes that are up.")
 	busyDesc      = desc("batch_cores_busy", "Of these, the cores that jobs have.")
@@ -149,6 +150,11 @@ func (m moment) members(to chan<- prometheus.Metric, tell func(*prometheus.Desc,
 				size := strconv.FormatInt(link.Rates[k].Size, 10)
 				tell(ageDesc, q.Age.Seconds(), name, size)
 				tell(spreadDesc, q.Spread, name, size)
+				byHour := 0.0
+				if q.ByHour {
+					byHour = 1
+				}
+				tell(byHourDesc, byHour, name, size)
 			}
 		}
 		in, out := s.overlay.Traffic(member.Peer)

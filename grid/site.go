@@ -121,6 +121,7 @@ type Rate struct {
 type Quality struct {
 	Age    Tick    // since the newest measurement of that size
 	Spread float64 // of recent ones about the forecast, relative to it, in the mean
+	ByHour bool    // it follows the hour of the day
 }
 
 // Link is what is known of the way from this site to a peer.

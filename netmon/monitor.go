@@ -259,7 +259,12 @@ const (
 func (m *Monitor) watch(ctx context.Context, l *link) {
 	retry, wasAlive := firstRetry, false
 	var notBefore, putOff time.Time // putOff: since when a probe is due that waits
+	hour := nextHour(time.Now())
 	for ctx.Err() == nil {
+		if now := time.Now(); !now.Before(hour) { // what is forecast may go with it
+			hour = nextHour(now)
+			m.tell(l)
+		}
 		alive, at := m.due(l)
 		if alive && !wasAlive {
 			notBefore, retry = time.Time{}, firstRetry
@@ -270,7 +275,7 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 			at = time.Now().Add(time.Hour) // SetAlive wakes us
 		}
 		if wait := time.Until(at); wait > 0 {
-			pause(ctx, l.wake, wait)
+			pause(ctx, l.wake, min(wait, time.Until(hour)))
 			continue
 		}
 		if putOff.IsZero() {
@@ -292,6 +297,11 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 		notBefore = time.Now().Add(retry)
 		retry = min(2*retry, longestRetry)
 	}
+}
+
+// nextHour is when the next hour of the local clock begins.
+func nextHour(now time.Time) time.Time {
+	return time.Date(now.Year(), now.Month(), now.Day(), now.Hour()+1, 0, 0, 0, now.Location())
 }
 
 // measures tells that a peer measures its way to here: two that do so at once measure each other.

@@ -54,7 +54,7 @@ func (m *Monitor) round(ctx context.Context, l *link) error {
 		return fmt.Errorf("measure the round trip: %w", err)
 	}
 	m.mu.Lock()
-	l.way.rtt.add(time.Now(), rtt.Seconds())
+	l.way.rtt.add(time.Now(), rtt.Seconds(), nil)
 	m.mu.Unlock()
 	return m.sizes(ctx, l, p, rtt, start)
 }

@@ -16,6 +16,7 @@ type way struct {
 	assumed float64 // bytes per second, until measured
 	limit   float64 // the member's rate limit; +Inf if none
 	rates   []series
+	days    []*day // of each size; nil until it is measured
 	rests   []rest // of each size
 	rtt     series // seconds
 	seconds bucket // time that probes may take
@@ -30,7 +31,7 @@ func newWay(cfg *Config, now time.Time) *way {
 	}
 	sizes := slices.Concat(cfg.Sizes, larger)
 	return &way{
-		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)), rests: make([]rest, len(sizes)),
+		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)), days: make([]*day, len(sizes)), rests: make([]rest, len(sizes)),
 		seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
 		bytes:   newBucket(float64(cfg.BytesPerHour)/3600, round, now),
 		stale:   staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
@@ -61,11 +62,13 @@ func (w *way) note(now time.Time, size int64, d time.Duration) {
 		return
 	}
 	k, x := w.nearest(size), min(max(float64(size)/d.Seconds(), slowest), fastest)
+	by := w.scale(now, k)
 	if s := &w.rates[k]; s.measured() {
-		f := s.forecast()
-		w.settle(k, math.Abs(x-f) <= max(steady, unsteady*s.spread())*max(x, f))
+		f := s.forecast(by)
+		w.settle(k, math.Abs(x-f) <= max(steady, unsteady*s.spread(by))*max(x, f))
 	}
-	w.rates[k].add(now, x)
+	w.learnHour(now, k, x)
+	w.rates[k].add(now, x, by)
 }
 
 // rest is how long a size is let alone.
@@ -142,13 +145,13 @@ const (
 func (w *way) link(now time.Time) grid.Link {
 	l := grid.Link{Rates: make([]grid.Rate, len(w.sizes))}
 	if w.rtt.measured() {
-		l.RTTFine = w.rtt.forecast()
+		l.RTTFine = w.rtt.forecast(nil)
 		l.RTT = max(grid.FromSeconds(l.RTTFine), grid.Millisecond)
 	}
 	for k, z := range w.sizes {
 		l.Rates[k] = grid.Rate{Size: z}
 		if w.known(now, k) {
-			l.Rates[k].BytesPerSecond, l.Rates[k].Measured = w.rates[k].forecast(), true
+			l.Rates[k].BytesPerSecond, l.Rates[k].Measured = w.forecast(now, k), true
 		} else {
 			l.Rates[k].BytesPerSecond = w.derived(now, k, len(w.rates))
 		}
@@ -161,7 +164,7 @@ func (w *way) qualities(now time.Time) []grid.Quality {
 	list := make([]grid.Quality, len(w.rates))
 	for k := range list {
 		if w.known(now, k) {
-			list[k] = grid.Quality{Age: grid.FromSeconds(now.Sub(w.rates[k].at).Seconds()), Spread: w.rates[k].spread()}
+			list[k] = grid.Quality{Age: grid.FromSeconds(now.Sub(w.rates[k].at).Seconds()), Spread: w.rates[k].spread(w.scale(now, k)), ByHour: w.byHour(k)}
 		}
 	}
 	return list
@@ -186,12 +189,12 @@ func (w *way) derived(now time.Time, k, end int) float64 {
 		return w.assumed
 	}
 	lo, hi := min(near[0], near[1]), max(near[0], near[1])
-	return min(line(w.point(lo), w.point(hi), float64(w.sizes[k])), w.limit)
+	return min(line(w.point(now, lo), w.point(now, hi), float64(w.sizes[k])), w.limit)
 }
 
-func (w *way) point(k int) [2]float64 {
+func (w *way) point(now time.Time, k int) [2]float64 {
 	z := float64(w.sizes[k])
-	return [2]float64{z, z / w.rates[k].forecast()}
+	return [2]float64{z, z / w.forecast(now, k)}
 }
 
 // line is z/t(z) with t(z) = a + z/B through two points (size, seconds), lo the
@@ -225,9 +228,9 @@ func (w *way) predicted(now time.Time, k int) time.Duration {
 	case count >= 2:
 		rate = w.derived(now, k, k)
 	case count == 1:
-		rate = min(max(rate, w.rates[last].forecast()), w.limit) // one small message says more of latency than of bandwidth
+		rate = min(max(rate, w.forecast(now, last)), w.limit) // one small message says more of latency than of bandwidth
 	case w.known(now, k):
-		rate = w.rates[k].forecast()
+		rate = w.forecast(now, k)
 	}
 	return time.Duration(z / max(rate, slowest) * float64(time.Second))
 }
@@ -248,7 +251,7 @@ func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
 		due := now
 		if s := &w.rates[i]; s.measured() {
 			due = s.at.Add(w.pause(i))
-			if float64(z)/s.forecast() > w.cfg.MaxProbe.Seconds() { // the prediction was too good
+			if float64(z)/w.forecast(now, i) > w.cfg.MaxProbe.Seconds() { // the prediction was too good
 				due = s.at.Add(max(w.pause(i), slowDown*w.cfg.Interval))
 			}
 		}

@@ -57,17 +57,17 @@ func TestForecastIgnoresAnOutlierAndFollowsAChange(t *testing.T) {
 	var s series
 	now := time.Unix(1e9, 0)
 	for range 8 {
-		s.add(now, 100)
+		s.add(now, 100, nil)
 	}
-	s.add(now, 5)
-	s.add(now, 100)
-	if f := s.forecast(); math.Abs(f-100) > 10 {
+	s.add(now, 5, nil)
+	s.add(now, 100, nil)
+	if f := s.forecast(nil); math.Abs(f-100) > 10 {
 		t.Errorf("after one outlier: %v, want about 100", f)
 	}
 	for i := range 4 {
-		s.add(now, 30)
-		if i == 3 && math.Abs(s.forecast()-30) > 3 {
-			t.Errorf("after four values of 30: %v", s.forecast())
+		s.add(now, 30, nil)
+		if i == 3 && math.Abs(s.forecast(nil)-30) > 3 {
+			t.Errorf("after four values of 30: %v", s.forecast(nil))
 		}
 	}
 }
@@ -75,9 +75,9 @@ func TestForecastIgnoresAnOutlierAndFollowsAChange(t *testing.T) {
 func TestForecastOfASteadyNoisySeriesIsNearItsMiddle(t *testing.T) {
 	var s series
 	for i := range 200 {
-		s.add(time.Unix(1e9, 0), 100+20*math.Sin(float64(i*i)))
+		s.add(time.Unix(1e9, 0), 100+20*math.Sin(float64(i*i)), nil)
 	}
-	if f := s.forecast(); f < 85 || f > 115 {
+	if f := s.forecast(nil); f < 85 || f > 115 {
 		t.Errorf("forecast %v", f)
 	}
 }
