@@ -285,6 +285,8 @@ func (p *pull) stream(ctx context.Context, apart bool, ends func() bool) error {
 	buf := p.s.buffers.Get().(*[bufferSize]byte)
 	defer p.s.buffers.Put(buf)
 	h := blake3.New(32, nil)
+	var at shelf
+	defer at.close()
 	room := int64(windowBytes)
 	var from io.Reader // as the other side answers; not known before its first word
 	asks := request{kind: kindList, set: Inputs, job: p.job, path: blocksPath}.append(nil)
@@ -313,7 +315,7 @@ func (p *pull) stream(ctx context.Context, apart bool, ends func() bool) error {
 			}
 		}
 		sp := under[0]
-		ok, err := p.receive(c, from, sp, h, buf[:])
+		ok, err := p.receive(c, from, sp, h, &at, buf[:])
 		if err != nil {
 			return err
 		}
@@ -348,7 +350,7 @@ func agreed(c *stream) (io.Reader, error) {
 }
 
 // receive takes one answer into its place; false if its bytes are wrong.
-func (p *pull) receive(c *stream, from io.Reader, sp *span, h *blake3.Hasher, buf []byte) (bool, error) {
+func (p *pull) receive(c *stream, from io.Reader, sp *span, h *blake3.Hasher, at *shelf, buf []byte) (bool, error) {
 	n, err := readAnswer(c, sp.length())
 	var no *refused
 	if errors.As(err, &no) && no.final() {
@@ -360,31 +362,18 @@ func (p *pull) receive(c *stream, from io.Reader, sp *span, h *blake3.Hasher, bu
 	if err != nil {
 		return false, err
 	}
-	f, err := p.sink(sp.file)
-	if err != nil {
-		return false, finalError{diskError(err)}
-	}
-	h.Reset()
-	for at := sp.offset(); n > 0; {
-		k, err := readFull(from, buf[:min(n, int64(len(buf)))])
-		if err != nil {
-			return false, err
+	take := p.takeRange
+	if sp.file.small() {
+		take = func(from io.Reader, sp *span, h *blake3.Hasher, buf []byte) (bool, error) {
+			return p.takeSmall(from, sp, h, at, buf)
 		}
-		h.Write(buf[:k])
-		if _, err := f.WriteAt(buf[:k], at); err != nil {
-			return false, finalError{diskError(err)}
-		}
-		at += int64(k)
-		n -= int64(k)
 	}
-	var sum grid.Hash
-	if h.Sum(sum[:0]); sum != sp.file.Ranges[sp.index] {
-		return false, nil
+	if ok, err := take(from, sp, h, buf); err != nil || !ok {
+		return ok, err
 	}
-	startWriteback(f, sp.offset(), sp.length())
 	p.good.Add(1)
 	p.space.use(sp.length())
-	return true, p.count(sp.file)
+	return true, nil
 }
 
 // close lets go of files that did not become whole; their parts stay for the next time.

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -271,6 +272,7 @@ func (t *tail) Close() error {
 type stream struct {
 	net.Conn
 	idle time.Duration
+	in   *bufio.Reader // what one who reads a head after the other would ask the connection for one by one
 
 	mu      sync.Mutex
 	ended   bool // the context is done: no deadline is renewed any more
@@ -300,7 +302,7 @@ func (s *Stager) dialBy(ctx context.Context, open func(context.Context, grid.Pee
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a stream: %w", err)
 	}
-	c = &stream{Conn: conn, idle: s.cfg.IdleTimeout}
+	c = &stream{Conn: conn, idle: s.cfg.IdleTimeout, in: bufio.NewReaderSize(conn, readAhead)}
 	stop := context.AfterFunc(ctx, c.end)
 	return c, func() {
 		stop()
@@ -342,5 +344,8 @@ func (c *stream) Read(p []byte) (int, error) {
 		c.renewed = now
 	}
 	c.mu.Unlock()
-	return c.Conn.Read(p)
+	return c.in.Read(p)
 }
+
+// readAhead is how many bytes are read at once where heads and small files follow each other.
+const readAhead = 16 << 10

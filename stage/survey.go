@@ -18,7 +18,8 @@ import (
 // incoming is one file on its way in.
 type incoming struct {
 	grid.File
-	part string
+	part  string
+	begun bool // an earlier Fetch left its part file
 
 	mu   sync.Mutex
 	f    *os.File // while ranges come
@@ -84,6 +85,7 @@ func (p *pull) surveyPart(ctx context.Context, in *incoming) ([]bool, error) {
 		return nil, diskError(err)
 	}
 	defer f.Close()
+	in.begun = true
 	have, err := p.s.goodRanges(ctx, f, in.File)
 	if err != nil {
 		return nil, diskError(err)
