@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"math"
 	"reflect"
 	"slices"
 	"sort"
@@ -141,8 +140,8 @@ func (l Link) Largest() (r Rate, ok bool) {
 	return Rate{}, false
 }
 
-// Bandwidth is b(i,j) for a message of size bytes: between two measured sizes it
-// interpolates linearly in the logarithm of the size, outside it takes the nearest.
+// Bandwidth is b(i,j) for a message of size bytes: between two sizes the delivery time
+// goes linearly with the size, outside the rate of the nearest is taken.
 // measured is false where any rate it rests on is only assumed.
 func (l Link) Bandwidth(size int64) (bytesPerSecond float64, measured bool) {
 	n := len(l.Rates)
@@ -157,8 +156,9 @@ func (l Link) Bandwidth(size int64) (bytesPerSecond float64, measured bool) {
 		return l.Rates[k].BytesPerSecond, l.Rates[k].Measured
 	}
 	a, b := l.Rates[k-1], l.Rates[k]
-	x := (math.Log(float64(size)) - math.Log(float64(a.Size))) / (math.Log(float64(b.Size)) - math.Log(float64(a.Size)))
-	return a.BytesPerSecond + x*(b.BytesPerSecond-a.BytesPerSecond), a.Measured && b.Measured
+	x := float64(size-a.Size) / float64(b.Size-a.Size)
+	ta, tb := float64(a.Size)/a.BytesPerSecond, float64(b.Size)/b.BytesPerSecond
+	return float64(size) / (ta + x*(tb-ta)), a.Measured && b.Measured
 }
 
 // RefusalKind says whether a refused job is worth asking about again.
