@@ -124,6 +124,7 @@ type pull struct {
 	set     Set
 	space   *claim
 	missing int64        // bytes to come, as surveyed
+	streams int          // of this round
 	token   string       // asks another for what it lends, in place of from for a file of the set; "" does not
 	good    atomic.Int64 // ranges that came
 
@@ -194,13 +195,19 @@ func (p *pull) run(ctx context.Context) error {
 	return nil
 }
 
+// Streams are how many a transfer of few files with so many bytes goes over.
+func (s *Stager) Streams(bytes int64) int {
+	return min(max(int(bytes/grid.RangeSize), 1), s.cfg.Streams)
+}
+
 // round works through the list on as many streams as it is worth.
 func (p *pull) round(ctx context.Context, cancel context.CancelFunc) error {
 	var bytes int64
 	for _, sp := range p.todo {
 		bytes += sp.length()
 	}
-	n := min(max(int(bytes/grid.RangeSize), len(p.todo)/maxUnderWay, 1), p.s.cfg.Streams)
+	n := min(max(p.s.Streams(bytes), len(p.todo)/maxUnderWay), p.s.cfg.Streams)
+	p.streams = n
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -249,10 +256,13 @@ type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
 
-// take gives up to n ranges that fit into room bytes; at least one if there is any and force.
+// take gives up to n ranges that fit into room bytes, at least one if there is any and force; but no more than a stream's part of
+// what is left, so that those that open later have something to do, and all end at about the same time.
 func (p *pull) take(n int, room int64, force bool) []*span {
+	streams := min(p.streams, p.s.seats.most(p))
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	n = min(n, (len(p.todo)+streams-1)/streams)
 	k := 0
 	for k < len(p.todo) && k < n && (p.todo[k].length() <= room || force && k == 0) {
 		room -= p.todo[k].length()

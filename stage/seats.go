@@ -93,6 +93,13 @@ func (s *seats) give(p *pull) bool {
 	return true
 }
 
+// most is how many streams a fetch may have now.
+func (s *seats) most(p *pull) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[p.from].share()
+}
+
 // rise frees the place of a stream; given is one of which the fetch was told to give it up.
 func (s *seats) rise(p *pull, given bool) {
 	s.mu.Lock()
