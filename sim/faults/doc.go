@@ -116,6 +116,8 @@
 //	what is held, or was altered,      its site was fenced off before, which       likewise
 //	  starts (S13)                       starts it now, as it was told to
 //	                                     forget the home
+//	what is held starts (S13)        its home has lost that it was released,    it has forgotten what it let go
+//	                                   and it was on its way before that
 //	an end is told anew (S5)         who knows that end was forgotten or        its home need not wait for his
 //	                                   removed at its home since                  word
 //	a wish to cancel is forgotten    its home has lost that, likewise, and      its user has to say it again

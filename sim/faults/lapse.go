@@ -72,7 +72,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		}
 		if f.home == s {
 			f.unknown = r == nil
-			f.asked.setBack(r)
+			f.asked.setBack(r, s.w.now)
 		}
 		if f.home != s || !f.accepted {
 			continue

@@ -20,8 +20,8 @@ import (
 // That nothing waits for ever which need not, is S1 and S9: what is held is released, or has a
 // deadline; a dependency that can never come true ends the job.
 //
-// What a home has lost with its journal it cannot keep to: what the journal has then counts. What a duplicate of it may have done is
-// left out.
+// What a home has lost with its journal it cannot keep to: what the journal has then counts. Where that is put back to when the job was
+// held, what its release has let go before may start. What a duplicate of it may have done is left out.
 
 // asked is what the user of a job wants of it, and what its home was last seen to keep of that.
 type asked struct {
@@ -29,7 +29,9 @@ type asked struct {
 	terms    grid.Terms  // as it was handed in
 	held     bool        // by the home's journal, at home, and nobody has asked for its release since
 	walltime grid.Tick   // of its version, by the home's journal
-	lost     []grid.Tick // those of versions that its home has lost: another site may have them
+	lost     []grid.Tick // those of versions before its home was set back: another site may have them
+	again    grid.Tick   // when its home was last put back to when the job was held, and so lost its release; 0 is never
+	owned    bool        // by the home's journal, at home
 	latest   grid.Tick   // that its home's clock has shown at a save of the job
 	letGo    bool        // its user wants it released, and does not want it held any more
 	released bool        // and was told that it is
@@ -203,24 +205,40 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 	}
 	f.asked.latest = max(f.asked.latest, s.host.now())
 	t.releasedSaved(s, f, r)
-	atHome := r.Role == grid.Owning && r.State == grid.Ready
+	owned := r.Role == grid.Owning
+	atHome := owned && r.State == grid.Ready
 	f.asked.held = atHome && r.Job.Terms.Held || f.asked.held && r.Job.Terms.Held
-	if atHome {
-		f.asked.walltime = r.Job.Walltime
+	if atHome || owned && !f.asked.owned {
+		f.asked.walltime = r.Job.Walltime // what comes home is of its version again
 	}
+	f.asked.owned = owned
 }
 
 // byAnother: another broker of its home's name may have acted on the job, and that cannot keep to what it did.
 func (f *fact) byAnother() bool { return f.shared(f.home) || f.torn() }
 
-// setBack: its home has lost what it wrote of the job after this record, or all of it.
-func (a *asked) setBack(r *grid.Record) {
+// setBack: its home has now lost what it wrote of the job after this record, or all of it.
+func (a *asked) setBack(r *grid.Record, now grid.Tick) {
 	isHeld := r != nil && r.Job.Terms.Held
+	if isHeld && !a.held {
+		a.again = now
+	}
 	a.held, a.released = a.held && isHeld, a.released && r != nil && !isHeld
-	if r != nil && r.Job.Walltime != a.walltime {
-		a.lost = append(a.lost, a.walltime)
+	a.owned = r != nil && r.Role == grid.Owning
+	a.lost = append(a.lost, a.walltime)
+	if r != nil {
 		a.walltime = r.Job.Walltime
 	}
+}
+
+// wentBefore: its home has lost that it released the job, and this start was on its way then: the batch system of the home had taken
+// it, or the job had left the home and the home has not given it away since.
+func (f *fact) wentBefore(now start) bool {
+	went := now.queued
+	if now.where != f.home {
+		went = f.leftHome(now.id.Epoch)
+	}
+	return went > 0 && went <= f.asked.again
 }
 
 // mayGo checks S13.
@@ -232,7 +250,7 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 	kept := f.home.disk.records[f.id]
 	apart := kept != nil && f.onItsOwn(now, kept.Epoch.Term) // what its user has wished since does not reach that site
 	switch latest := max(f.asked.latest, f.home.host.now()); {
-	case f.asked.held && !apart:
+	case f.asked.held && !apart && !f.wentBefore(now):
 		w.violate("S13", f.id, "%s starts at %s, and is held at its home", now.id, now.where.name())
 	case latest < t.NotBefore:
 		w.violate("S13", f.id, "%s starts at %s, %.0f s before it may", now.id, now.where.name(), (t.NotBefore - latest).Seconds())

@@ -226,3 +226,62 @@ func TestWhatIsLostOfAJobExcusesThatAlone(t *testing.T) {
 		}
 	}
 }
+
+// What had gone before its home lost the release may start; what goes after that may not.
+func TestALostReleaseExcusesWhatWentBefore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		setBack  bool
+		gave     int // to b; 0: it stayed at home
+		queued   int
+		violated bool
+		wasHeld  bool // also in what was lost
+	}{
+		{"it was in the queue of the home", true, 0, 300, false, false},
+		{"it was put into the queue of the home since", true, 0, 600, true, false},
+		{"it had left the home", true, 300, 700, false, false},
+		{"it left the home since", true, 600, 700, true, false},
+		{"it was held all the time", true, 300, 400, true, true},
+		{"nothing was lost", false, 300, 400, true, false},
+	} {
+		x := newScene(t)
+		x.f.asked = asked{is: true, held: c.wasHeld, letGo: true}
+		x.a.disk.records["job"] = &grid.Record{Job: grid.Job{Terms: grid.Terms{Held: true}}, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}}, State: grid.Ready}
+		where, id := x.a, grid.Epoch{Term: 1}
+		if c.gave > 0 {
+			id.Hop = 1
+			where = x.b
+			x.gave(1, c.gave, x.a, x.b)
+		}
+		if c.setBack {
+			x.w.now = at(500)
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+		}
+		x.f.asked.held = true
+		now := began(900, where, 1)
+		now.id.Epoch, now.queued = id, at(c.queued)
+		x.f.mayGo(x.w, now, &grid.Job{})
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: violated %t", c.name, got)
+		}
+	}
+}
+
+// A job that comes home is of the version of its home again, in whatever state it comes.
+func TestAJobThatComesHomeStartsAsAltered(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.f.asked = asked{is: true, walltime: grid.Minute}
+	altered := grid.Job{Walltime: grid.Hour}
+	x.w.truth.termsSaved(x.a, x.f, &grid.Record{Job: altered, Tenure: grid.Tenure{Role: grid.Owning}, State: grid.StageIn})
+	x.f.mayGo(x.w, began(900, x.a, 1), &altered)
+	if v := x.w.result.Violation; v != nil {
+		t.Errorf("a start as altered: %+v", v)
+	}
+	x.w.truth.termsSaved(x.a, x.f, &grid.Record{Job: grid.Job{Walltime: grid.Second}, Tenure: grid.Tenure{Role: grid.Owning}, State: grid.StageIn})
+	x.f.mayGo(x.w, began(901, x.a, 1), &grid.Job{Walltime: grid.Second})
+	if x.w.result.Violation == nil {
+		t.Error("a version that was never kept at home starts")
+	}
+}
