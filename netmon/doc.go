@@ -8,15 +8,22 @@
 // that measures: a size (u32, big endian) and that many bytes without meaning. The
 // other side answers each, when its last byte is there, with one byte 6. Size 0
 // measures the round trip. The receiver takes at most 16 MiB a message, 1 GiB an hour
-// beyond a first 256 MiB from one peer, four streams of a peer at once, and a stream
+// beyond a first 256 MiB from one peer, eight streams of a peer at once, and a stream
 // for five minutes; beyond that, or when nothing comes for 30 s, it closes the stream.
 //
 // # What is measured
 //
-// The delivery time of a message is the time from its first byte to the answer, less
-// half a round trip; its rate is size / delivery time. So the rate of a small message
-// contains the latency, as a job's small files feel it. Real transfers count in the
-// same way, for the size nearest to theirs ([Monitor.Observe]); 64 and 512 MiB are
+// The delivery time of a message is the time from its first byte to the answer: what who
+// fetches it waits from his question to its last byte. Its rate is size / delivery time. So the rate
+// of a small message contains the latency, as a job's small files feel it.
+//
+// A message goes as a file of its size would. From 64 KiB on it leaves the window of its connection wide, so the next one that
+// is large comes 3 s later, when the window is as small as a file finds it. One for which files have several streams
+// ([Config].Streams) goes in parts over as many, up to four, and all of them but the first are on new connections; the time
+// includes making these. What shared the way with files, or with the peer's own probes, does not count.
+//
+// Real transfers count in the same way, for the size nearest to theirs ([Monitor.Observe]): one of another size
+// changes that size's rate by as much as it took longer or shorter than was forecast. 64 and 512 MiB are
 // learned from them alone, and believed for six hours. Of each rate its age and the
 // spread of recent measurements are told ([Monitor.Qualities]).
 //
@@ -37,8 +44,9 @@
 //
 // A size that is not measured gets, where two or more others are, its rate from the
 // line t(z) = a + z/B through the two nearest of them (R. Hockney, Parallel Computing
-// 20, 1994), else the member's default; both with Measured false, and never more than
-// the member's rate limit.
+// 20, 1994); one that is larger than the largest probe goes on, after the time of that, at the rate at which the second half
+// of its bytes came, as smaller ones have fewer streams. Where one alone is measured, and is 1 MiB or more, its rate is that of all, else it is the member's default.
+// All have Measured false, and are never more than the member's rate limit.
 //
 // # What neighbours are told
 //
@@ -50,10 +58,10 @@
 // # Cost
 //
 // A size is measured again after Interval, and after twice as long each time that it was as expected (within a fifth of the
-// forecast, or twice the spread): up to where its probes come to 512 B/s, though not less than 10 minutes nor more than 6 hours.
+// forecast, or twice the spread): up to where its probes come to 256 B/s, though not less than 10 minutes nor more than 12 hours.
 // One that was not as expected is measured again after Interval; if two in a row were not, all sizes are.
 // A link's probes take at most TimeShare of time and BytesPerHour of bytes, averaged,
 // after a first burst that lets a new link be measured at once. Sizes that would take
-// longer than MaxProbe are not sent, nor any while files move (Busy), for twenty intervals at most. A probe that does not end is cut. Each
+// longer than MaxProbe even if each of their streams went as fast as one are not sent, nor any while files move (Busy), for twenty intervals at most. A probe that does not end is cut. Each
 // link is probed by itself, so that a hanging peer delays no other.
 package netmon

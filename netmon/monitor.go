@@ -23,18 +23,25 @@ type Dialer interface {
 	Open(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error)
 }
 
+// Apart is a Dialer that can open a stream over a connection of its own, as those of files have after the first.
+type Apart interface {
+	OpenApart(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error)
+}
+
 // Config is what a Monitor needs. Zero fields take the defaults named.
 type Config struct {
 	Dialer Dialer
-	// Sizes of the messages that are measured, in bytes, ascending, 1 to 16 MiB; 1 KiB, 16 KiB, 128 KiB, 1 MiB, 8 MiB.
+	// Sizes of the messages that are measured, in bytes, ascending, 1 to 16 MiB; 1 KiB, 16 KiB, 128 KiB, 1 MiB, 4 MiB, 16 MiB.
 	Sizes []int64
+	// Streams tells over how many streams a file of so many bytes goes; nil is one.
+	Streams func(size int64) int
 	// TimeShare is how much of time the probes of one link may take: more sees changes sooner; 0.01, and so no more of what the link can carry.
 	TimeShare float64
 	// BytesPerHour that the probes of one link may send; 16 MiB, after a first round.
 	BytesPerHour int64
 	// Interval after which a size is measured again, cost allowing; 1 minute. While all is as expected it grows.
 	Interval time.Duration
-	// MaxProbe is the predicted duration beyond which a size is not sent; 2 s.
+	// MaxProbe is the predicted duration beyond which a size is not sent; 5 s.
 	MaxProbe time.Duration
 	// Busy tells that files move: nothing is probed then, and the files tell of their way. Nil is never.
 	Busy func() bool
@@ -62,7 +69,7 @@ func (c Config) Validate() error {
 
 func setDefaults(c *Config) {
 	if len(c.Sizes) == 0 {
-		c.Sizes = []int64{1 << 10, 16 << 10, 128 << 10, 1 << 20, 8 << 20}
+		c.Sizes = []int64{1 << 10, 16 << 10, 128 << 10, 1 << 20, 4 << 20, 16 << 20}
 	}
 	if c.TimeShare == 0 {
 		c.TimeShare = 0.01
@@ -74,7 +81,10 @@ func setDefaults(c *Config) {
 		c.Interval = time.Minute
 	}
 	if c.MaxProbe == 0 {
-		c.MaxProbe = 2 * time.Second
+		c.MaxProbe = 5 * time.Second
+	}
+	if c.Streams == nil {
+		c.Streams = func(int64) int { return 1 }
 	}
 	if c.Changed == nil {
 		c.Changed = func(grid.PeerID, grid.Link) {}
@@ -281,13 +291,16 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 		if putOff.IsZero() {
 			putOff = time.Now()
 		}
-		busy := m.cfg.Busy != nil && m.cfg.Busy() || m.measures(l.peer)
-		if busy && time.Since(putOff) < mostPutOff*m.cfg.Interval { // who never ends is no reason to know nothing of all
+		late := time.Since(putOff) >= mostPutOff*m.cfg.Interval // who never ends is no reason to know nothing of all
+		if !late && m.shared(l.peer) {
 			pause(ctx, l.wake, m.cfg.Interval/busyShare/2+rand.N(m.cfg.Interval/busyShare))
 			continue
 		}
+		err := m.round(ctx, l, late)
+		if errors.Is(err, errShared) {
+			continue
+		}
 		putOff = time.Time{}
-		err := m.round(ctx, l)
 		m.tell(l)
 		if err == nil {
 			retry = firstRetry
@@ -302,6 +315,11 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 // nextHour is when the next hour of the local clock begins.
 func nextHour(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day(), now.Hour()+1, 0, 0, 0, now.Location())
+}
+
+// shared tells that what is sent to a peer would share the way with files, or with its own probes.
+func (m *Monitor) shared(peer grid.PeerID) bool {
+	return m.cfg.Busy != nil && m.cfg.Busy() || m.measures(peer)
 }
 
 // measures tells that a peer measures its way to here: two that do so at once measure each other.

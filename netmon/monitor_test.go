@@ -76,9 +76,9 @@ func elapse(d time.Duration) {
 	synctest.Wait()
 }
 
-// ideal is the rate at which a message of z bytes is delivered.
+// ideal is the rate at which a message of z bytes is delivered, from the question to its last byte.
 func ideal(z int64, rate float64, delay time.Duration) float64 {
-	return float64(z) / (float64(z)/rate + delay.Seconds())
+	return float64(z) / (float64(z)/rate + 2*delay.Seconds())
 }
 
 func TestMeasuresRateAndRoundTrip(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMeasuresRateAndRoundTrip(t *testing.T) {
 					t.Errorf("round trip %v s, want %v", l.RTTFine, 2*w.delay.Seconds())
 				}
 				for _, r := range l.Rates {
-					if want := ideal(r.Size, w.rate, w.delay); r.Measured != (r.Size <= 8<<20) || !near(r.BytesPerSecond, want, 0.15) {
+					if want := ideal(r.Size, w.rate, w.delay); r.Measured != (r.Size <= 16<<20) || !near(r.BytesPerSecond, want, 0.15) {
 						t.Errorf("%d bytes: %.0f B/s, measured %v; want %.0f", r.Size, r.BytesPerSecond, r.Measured, want)
 					}
 				}
@@ -139,7 +139,11 @@ func TestProbesAtOnceWhenAlive(t *testing.T) {
 		}
 		m.SetAlive("j", true)
 		elapse(500 * time.Millisecond)
-		if l := m.Link("j"); !l.Rates[0].Measured || !l.Rates[4].Measured {
+		if l := m.Link("j"); !l.Rates[0].Measured || !l.Rates[2].Measured || l.Rates[3].Measured {
+			t.Errorf("small ones are not measured at once, large ones alone: %+v", l)
+		}
+		elapse(3*coolDown + 2*time.Second)
+		if l := m.Link("j"); !l.Rates[5].Measured {
 			t.Errorf("not measured soon: %+v", l)
 		}
 		m.SetAlive("j", false)
@@ -161,7 +165,7 @@ func TestSkipsSizesTooLongForASlowLink(t *testing.T) {
 		l := m.Link("j")
 		for i, r := range l.Rates {
 			want := ideal(r.Size, w.rate, w.delay)
-			if r.Measured != (i < 2) || !near(r.BytesPerSecond, want, 0.15) {
+			if r.Measured != (i < 3) || !near(r.BytesPerSecond, want, 0.15) {
 				t.Errorf("%d bytes: %.0f B/s, measured %v; want %.0f", r.Size, r.BytesPerSecond, r.Measured, want)
 			}
 		}

@@ -21,6 +21,7 @@ const (
 	pingLimit  = 10 * time.Second // for opening and pings
 	cutFactor  = 4                // a probe is cut after so many times MaxProbe
 	batchShare = 10               // sizes due within Interval/batchShare are probed together
+	turnLimit  = 2 * time.Second  // for the probes of other links
 )
 
 // noise is what messages are made of.
@@ -30,8 +31,12 @@ var noise = sync.OnceValue(func() []byte {
 	return b
 })
 
-// round opens a stream and probes all sizes that are due. All its time counts as cost.
-func (m *Monitor) round(ctx context.Context, l *link) error {
+// errShared is why a measurement does not count.
+var errShared = errors.New("files or other probes were on the way too")
+
+// round opens a stream and probes all sizes that are due. All its time counts as cost. What shared its way does not
+// count, unless anyway.
+func (m *Monitor) round(ctx context.Context, l *link, anyway bool) error {
 	defer m.takeTurn(ctx)()
 	start := time.Now()
 	defer func() {
@@ -56,12 +61,12 @@ func (m *Monitor) round(ctx context.Context, l *link) error {
 	m.mu.Lock()
 	l.way.rtt.add(time.Now(), rtt.Seconds(), nil)
 	m.mu.Unlock()
-	return m.sizes(ctx, l, p, rtt, start)
+	return m.sizes(ctx, l, p, start, anyway)
 }
 
 // takeTurn waits for the probes of other links, though never for long; leave ends the turn.
 func (m *Monitor) takeTurn(ctx context.Context) (leave func()) {
-	t := time.NewTimer(m.cfg.MaxProbe)
+	t := time.NewTimer(turnLimit)
 	defer t.Stop()
 	select {
 	case <-m.turn:
@@ -73,21 +78,24 @@ func (m *Monitor) takeTurn(ctx context.Context) (leave func()) {
 }
 
 // sizes probes what is due and affordable, counting what this round has taken so far.
-func (m *Monitor) sizes(ctx context.Context, l *link, p *prober, rtt time.Duration, start time.Time) error {
+func (m *Monitor) sizes(ctx context.Context, l *link, p *prober, start time.Time, anyway bool) error {
 	for ctx.Err() == nil {
 		now := time.Now()
 		size, ok := m.choose(l, now, now.Sub(start))
 		if !ok {
 			return nil
 		}
-		d, err := p.send(size, now.Add(cutFactor*m.cfg.MaxProbe))
-		if err == nil {
-			d = max(d-rtt/2, d/2)
+		d, tail, err := m.deliver(ctx, l.peer, p, size, now.Add(cutFactor*m.cfg.MaxProbe))
+		if !anyway && m.shared(l.peer) {
+			return errShared
 		}
 		if cut := errors.Is(err, os.ErrDeadlineExceeded); err == nil || cut && ctx.Err() == nil {
 			// A probe that was cut has been slower than this.
 			m.mu.Lock()
 			l.way.note(time.Now(), size, d)
+			if tail > 0 {
+				l.way.noteTail(time.Now(), size, tail)
+			}
 			m.mu.Unlock()
 			m.tell(l) // a decision need not wait for the larger sizes
 		}
@@ -109,6 +117,9 @@ func (m *Monitor) choose(l *link, now time.Time, taken time.Duration) (size int6
 		return 0, false
 	}
 	size = m.cfg.Sizes[k]
+	if size >= opening && now.Before(w.cold) {
+		return 0, false
+	}
 	seconds := w.seconds
 	seconds.spend(now, taken.Seconds())
 	if seconds.when(now, w.expense(now, k)).After(now) || w.bytes.when(now, float64(size)).After(now) {
@@ -162,29 +173,40 @@ func (p *prober) roundTrip(deadline time.Time) (time.Duration, error) {
 // send sends one message and returns the time until its answer is here.
 func (p *prober) send(size int64, deadline time.Time) (time.Duration, error) {
 	p.deadline(deadline)
-	data := noise()
 	start := time.Now()
-	err := func() error {
-		head := make([]byte, headSize, headSize+pieceSize)
-		binary.BigEndian.PutUint32(head, uint32(size))
-		n := min(size, pieceSize)
-		if _, err := p.c.Write(append(head, data[:n]...)); err != nil {
-			return err
-		}
-		for left := size - n; left > 0; left -= n {
-			n = min(left, pieceSize)
-			if _, err := p.c.Write(data[:n]); err != nil {
-				return err
-			}
-		}
-		var answer [1]byte
-		if _, err := io.ReadFull(p.c, answer[:]); err != nil {
-			return err
-		}
-		if answer[0] != arrived {
-			return fmt.Errorf("the answer is %d instead of %d", answer[0], arrived)
-		}
-		return nil
-	}()
+	err := p.write(size)
+	if err == nil {
+		err = p.answered()
+	}
 	return time.Since(start), err
+}
+
+// write writes a message.
+func (p *prober) write(size int64) error {
+	data := noise()
+	head := make([]byte, headSize, headSize+pieceSize)
+	binary.BigEndian.PutUint32(head, uint32(size))
+	n := min(size, pieceSize)
+	if _, err := p.c.Write(append(head, data[:n]...)); err != nil {
+		return err
+	}
+	for left := size - n; left > 0; left -= n {
+		n = min(left, pieceSize)
+		if _, err := p.c.Write(data[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answered waits for the answer to a message.
+func (p *prober) answered() error {
+	var answer [1]byte
+	if _, err := io.ReadFull(p.c, answer[:]); err != nil {
+		return err
+	}
+	if answer[0] != arrived {
+		return fmt.Errorf("the answer is %d instead of %d", answer[0], arrived)
+	}
+	return nil
 }

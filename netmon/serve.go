@@ -17,7 +17,7 @@ const (
 	maxMessage     = 16 << 20
 	guestBurst     = 256 << 20
 	guestPerHour   = 1 << 30
-	guestStreams   = 4
+	guestStreams   = 8
 	guestIdle      = 30 * time.Second
 	longestVisit   = 5 * time.Minute
 	readBufferSize = 64 << 10

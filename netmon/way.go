@@ -16,10 +16,12 @@ type way struct {
 	assumed float64 // bytes per second, until measured
 	limit   float64 // the member's rate limit; +Inf if none
 	rates   []series
-	days    []*day // of each size; nil until it is measured
-	rests   []rest // of each size
-	rtt     series // seconds
-	seconds bucket // time that probes may take
+	days    []*day    // of each size; nil until it is measured
+	rests   []rest    // of each size
+	tail    series    // bytes per second, of the second half of the largest probe
+	rtt     series    // seconds
+	cold    time.Time // from then on a message finds the windows of connections as small as a file does
+	seconds bucket    // time that probes may take
 	bytes   bucket
 	stale   time.Duration // older measurements do not count
 }
@@ -56,12 +58,29 @@ const (
 	fastest = 1 << 40
 )
 
-// note takes the delivery time of one message.
+// opening is from how many bytes on a message leaves the window of its connection wider than it was: what comes within coolDown
+// goes faster than a file does, which comes seldom.
+const (
+	opening  = 64 << 10
+	coolDown = 3 * time.Second
+)
+
+// note takes the delivery time of one message. One of another size than those of w tells by how much faster the way is than was
+// thought.
 func (w *way) note(now time.Time, size int64, d time.Duration) {
 	if size <= 0 || d <= 0 {
 		return
 	}
-	k, x := w.nearest(size), min(max(float64(size)/d.Seconds(), slowest), fastest)
+	if size >= opening {
+		w.cold = later(w.cold, now.Add(coolDown))
+	}
+	k, x := w.nearest(size), float64(size)/d.Seconds()
+	if size != w.sizes[k] {
+		l := w.link(now)
+		told, _ := l.Bandwidth(size)
+		x *= l.Rates[k].BytesPerSecond / told
+	}
+	x = min(max(x, slowest), fastest)
 	by := w.scale(now, k)
 	if s := &w.rates[k]; s.measured() {
 		f := s.forecast(by)
@@ -69,6 +88,13 @@ func (w *way) note(now time.Time, size int64, d time.Duration) {
 	}
 	w.learnHour(now, k, x)
 	w.rates[k].add(now, x, by)
+}
+
+// noteTail takes the rate at which the second half of the largest probe came.
+func (w *way) noteTail(now time.Time, size int64, x float64) {
+	if size == w.cfg.Sizes[len(w.cfg.Sizes)-1] {
+		w.tail.add(now, min(max(x, slowest), fastest), nil)
+	}
 }
 
 // rest is how long a size is let alone.
@@ -80,9 +106,9 @@ type rest struct {
 const (
 	steady    = 0.2 // what is within that of the forecast is as expected,
 	unsteady  = 2   // or within so many times the spread
-	calmBytes = 512 // per second, that the probes of one size come to where all is as expected
+	calmBytes = 256 // per second, that the probes of one size come to where all is as expected
 	calmLeast = 10 * time.Minute
-	calmMost  = 6 * time.Hour
+	calmMost  = 12 * time.Hour
 )
 
 // settle lets a size alone for twice as long where all was as expected. What was not is measured again soon, and, if that was not as
@@ -135,6 +161,9 @@ var larger = []int64{64 << 20, 512 << 20}
 
 const largerStale = 6 * time.Hour
 
+// telling is from how many bytes on one size alone says more of the others than what is assumed of all ways.
+const telling = 1 << 20
+
 // In intervals; slowDown is how much rarer a size is measured that takes too long.
 const (
 	staleAfter = 20
@@ -153,7 +182,7 @@ func (w *way) link(now time.Time) grid.Link {
 		if w.known(now, k) {
 			l.Rates[k].BytesPerSecond, l.Rates[k].Measured = w.forecast(now, k), true
 		} else {
-			l.Rates[k].BytesPerSecond = w.derived(now, k, len(w.rates))
+			l.Rates[k].BytesPerSecond = w.derived(now, k, len(w.rates), float64(z))
 		}
 	}
 	return l
@@ -170,9 +199,9 @@ func (w *way) qualities(now time.Time) []grid.Quality {
 	return list
 }
 
-// derived is the rate of size k by the line through the two nearest known sizes below
-// index end, other than k; else what is assumed.
-func (w *way) derived(now time.Time, k, end int) float64 {
+// derived is the rate of z bytes by the line through the two known sizes below index end that are nearest to size k, other than k
+// itself; else what is assumed. Beyond the largest probe it goes on as its second half did: smaller ones have fewer streams.
+func (w *way) derived(now time.Time, k, end int, z float64) float64 {
 	near := [2]int{-1, -1} // nearest first
 	for i := range end {
 		if i == k || !w.known(now, i) {
@@ -185,11 +214,18 @@ func (w *way) derived(now time.Time, k, end int) float64 {
 			near[1] = i
 		}
 	}
+	if near[1] < 0 && near[0] >= 0 && w.sizes[near[0]] >= telling {
+		return w.forecast(now, near[0])
+	}
 	if near[1] < 0 {
 		return w.assumed
 	}
+	if top := len(w.cfg.Sizes) - 1; near[0] == top && k > top && w.tail.measured() {
+		p := w.point(now, top)
+		return min(z/(p[1]+(z-p[0])/w.tail.forecast(w.scale(now, top))), w.limit)
+	}
 	lo, hi := min(near[0], near[1]), max(near[0], near[1])
-	return min(line(w.point(now, lo), w.point(now, hi), float64(w.sizes[k])), w.limit)
+	return min(line(w.point(now, lo), w.point(now, hi), z), w.limit)
 }
 
 func (w *way) point(now time.Time, k int) [2]float64 {
@@ -213,10 +249,10 @@ func line(lo, hi [2]float64, z float64) float64 {
 
 func abs(n int) int { return max(n, -n) }
 
-// predicted is how long a message of size k would take, judged by the smaller sizes,
-// which are measured however slow the link has become.
+// predicted is how long a message of size k would take at least, judged by the smaller sizes,
+// which are measured however slow the link has become: as if each of its streams went as fast as one.
 func (w *way) predicted(now time.Time, k int) time.Duration {
-	z := float64(w.sizes[k])
+	z := float64(w.sizes[k]) / float64(max(w.cfg.Streams(w.sizes[k]), 1))
 	count, last := 0, -1
 	for i := range k {
 		if w.known(now, i) {
@@ -226,7 +262,7 @@ func (w *way) predicted(now time.Time, k int) time.Duration {
 	rate := w.assumed
 	switch {
 	case count >= 2:
-		rate = w.derived(now, k, k)
+		rate = w.derived(now, k, k, z)
 	case count == 1:
 		rate = min(max(rate, w.forecast(now, last)), w.limit) // one small message says more of latency than of bandwidth
 	case w.known(now, k):
@@ -254,6 +290,9 @@ func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
 			if float64(z)/w.forecast(now, i) > w.cfg.MaxProbe.Seconds() { // the prediction was too good
 				due = s.at.Add(max(w.pause(i), slowDown*w.cfg.Interval))
 			}
+		}
+		if z >= opening {
+			due = later(due, w.cold)
 		}
 		ready := later(w.bytes.when(now, float64(z)), w.seconds.when(now, w.expense(now, i)))
 		if due = later(due, ready); !ok || due.Before(at) {

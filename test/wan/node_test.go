@@ -162,7 +162,7 @@ func serveNode(ip string) error {
 	}}); err != nil {
 		return err
 	}
-	if n.monitor, err = netmon.New(netmon.Config{Dialer: n.over, Busy: n.stager.Moving, Interval: 3 * time.Second, TimeShare: 0.5, BytesPerHour: 1 << 40}); err != nil {
+	if n.monitor, err = netmon.New(netmon.Config{Dialer: n.over, Streams: n.stager.Streams, Busy: n.stager.Moving, Interval: 15 * time.Second, TimeShare: 0.5, BytesPerHour: 1 << 40}); err != nil {
 		return err
 	}
 	if err := n.over.Handle(stage.Protocol, n.stager.Serve); err != nil {
