@@ -104,6 +104,10 @@ func TestSiteJSON(t *testing.T) {
 		{SiteView{Site: grid.Site{Name: "b", Speed: math.NaN(), Draining: true}, Send: true, State: grid.Doubtful,
 			Link: grid.Link{RTT: 2, RTTFine: 0.0015, Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 1e6, Measured: true}}}},
 			`{"name":"b","peer":"","state":"doubtful","contact":"","rtt_s":0.0015,"bandwidth":[{"size_bytes":1024,"bytes_per_s":1000000,"measured":true}],"processes":0,"speed":0,"self":false,"send":true,"draining":true,"load":null,"version":"","clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":null}`},
+		{SiteView{Site: grid.Site{Name: "h"}, State: grid.Alive, Qualities: []grid.Quality{{Age: 1500, Spread: 0.25, ByHour: true}, {}},
+			Link: grid.Link{Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 500, Measured: true}, {Size: 2048, BytesPerSecond: 700}}}},
+			`{"name":"h","peer":"","state":"alive","contact":"","rtt_s":null,"bandwidth":[{"size_bytes":1024,"bytes_per_s":500,"measured":true,"age_s":1.5,"spread":0.25,"by_hour":true},` +
+				`{"size_bytes":2048,"bytes_per_s":700,"measured":false}],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"load":null,"version":"","clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":null}`},
 		{SiteView{Site: grid.Site{Name: "c", Reach: []grid.SiteName{"a", "b"}}, State: grid.Dead, Contact: grid.Refused, Offset: -1500, Bound: 2, Alarm: "a duplicate"},
 			`{"name":"c","peer":"","state":"dead","contact":"refused","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"load":null,"version":"","clock_offset_s":-1.5,"clock_bound_s":0.002,"alarm":"a duplicate","estimates":null,"reach":["a","b"]}`},
 	} {

@@ -244,8 +244,14 @@ func TestMetricsOfASite(t *testing.T) {
 	}
 	a.soon("the batch system has told", func() bool { return strings.Contains(metrics(), "\ngbroker_batch_cores_busy ") })
 	a.soon("the way is measured", func() bool { return strings.Contains(metrics(), "\ngbroker_member_round_trip_seconds{") })
+	for range 2 {
+		a.monitor.Observe(b.self, 512<<20, 16*time.Second)
+	}
 	text := metrics()
+	const way = `{site="beta",size_bytes="536870912"} `
 	for _, line := range []string{
+		"gbroker_member_bandwidth_forecast_bytes_per_second" + way + "3.3554432e+07", "gbroker_member_bandwidth_age_seconds" + way + "0",
+		"gbroker_member_bandwidth_spread" + way + "0", "gbroker_member_bandwidth_by_hour" + way + "0",
 		"gbroker_jobs_accepted_total 2", `gbroker_jobs_ended_total{state="COMPLETED"} 1`, `gbroker_jobs{state="RUNNING"} 1`, `gbroker_jobs{state="COMPLETED"} 1`,
 		"gbroker_jobs_displaced_total 3", "gbroker_displaced_core_seconds_total 1.5", "gbroker_job_wait_seconds_count 2", "gbroker_batch_cores 2", "gbroker_batch_jobs_waiting 0",
 		"gbroker_alarms 0", `gbroker_member_up{site="beta"} 1`, `gbroker_member_bytes_total{direction="in",site="beta"} `, `gbroker_member_bytes_total{direction="out",site="beta"} `,
@@ -254,6 +260,19 @@ func TestMetricsOfASite(t *testing.T) {
 		if !strings.Contains(text, "\n"+line) {
 			t.Errorf("%s is not told", line)
 		}
+	}
+	list, err := a.Sites(t.Context())
+	for _, s := range list {
+		if s.Self {
+			continue
+		}
+		r := s.Bandwidth[len(s.Bandwidth)-1]
+		if r.SizeBytes != 512<<20 || !r.Measured || *r.BytesPerS != 32<<20 || r.AgeS == nil || *r.AgeS > 60 || r.Spread == nil || *r.Spread != 0 || r.ByHour {
+			t.Errorf("of the way to %s is told %+v", s.Name, r)
+		}
+	}
+	if err != nil || len(list) != 2 {
+		t.Errorf("the sites are %+v, %v", list, err)
 	}
 	for _, line := range []string{`gbroker_disk_free_bytes{of="jobs"} 0` + "\n", "gbroker_journal_bytes 0\n"} {
 		if strings.Contains(text, line) {

@@ -87,6 +87,7 @@ var (
 	memberDesc    = desc("member_up", "Whether a neighbour lives: 1, or 0.", "site")
 	tripDesc      = desc("member_round_trip_seconds", "The round trip to a neighbour.", "site")
 	bandwidthDesc = desc("member_bandwidth_bytes_per_second", "The bandwidth to a neighbour, for the largest messages that were measured.", "site")
+	forecastDesc  = desc("member_bandwidth_forecast_bytes_per_second", "The bandwidth to a neighbour that is expected now, at this hour of the day, by the size of messages.", "site", "size_bytes")
 	ageDesc       = desc("member_bandwidth_age_seconds", "How old the newest measurement of the bandwidth to a neighbour is, by the size of messages.", "site", "size_bytes")
 	spreadDesc    = desc("member_bandwidth_spread", "How far recent measurements of that bandwidth lie from the forecast, relative to it.", "site", "size_bytes")
 	byHourDesc    = desc("member_bandwidth_by_hour", "1 where the forecast of that bandwidth goes with the hour of the day, else 0.", "site", "size_bytes")
@@ -148,6 +149,7 @@ func (m moment) members(to chan<- prometheus.Metric, tell func(*prometheus.Desc,
 		for k, q := range s.monitor.Qualities(member.Peer) {
 			if link.Rates[k].Measured {
 				size := strconv.FormatInt(link.Rates[k].Size, 10)
+				tell(forecastDesc, link.Rates[k].BytesPerSecond, name, size)
 				tell(ageDesc, q.Age.Seconds(), name, size)
 				tell(spreadDesc, q.Spread, name, size)
 				byHour := 0.0
