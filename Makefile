@@ -25,7 +25,7 @@
 # make bench-grid       jobs that sleep on three real daemons against the simulation of the same jobs, about 5 minutes
 #               (SEED=1, JOBS=100); it ends with 1 where mean wait or response differ by more than a tenth
 # make wan      brokers in network namespaces over links with delay, loss, rates and cuts: meshes of 2, 3 and 8 have to
-#               rejoin after each trouble, sites that only dial out, files over a long way, forecasts; about 40 minutes, as root; it prints the
+#               rejoin after each trouble, sites that only dial out, files over a long way, forecasts; about 50 minutes, as root; it prints the
 #               lines of tables; GBROKER_BROKERS=N adds N brokers on one machine (GBROKER_IDLE=1m is how long each state is measured)
 # make man      the manual pages of all commands, into bin/man
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats;

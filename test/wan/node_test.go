@@ -136,6 +136,7 @@ type served struct {
 	stager  *stage.Stager
 	monitor *netmon.Monitor
 	held    grid.Manifest
+	stands  net.Conn // for copies
 }
 
 func serveNode(ip string) error {
@@ -219,6 +220,10 @@ func (n *served) obey(ctx context.Context, o order) (r told, err error) {
 		err = n.stager.Discard(nodeJob)
 	case "copy":
 		r.Seconds, err = copyPlain(o.Address, o.Size, max(o.Streams, 1))
+	case "again": // copies over the connection that stands, and beside it over new ones
+		r.Seconds, err = n.copyAgain(o.Address, o.Size, max(o.Streams, 1))
+	case "stop": // measuring
+		n.monitor.SetPeers(nil)
 	case "link":
 		r.Link = n.monitor.Link(o.Peer)
 	default:
@@ -242,15 +247,17 @@ func servePlain(ip string) {
 			defer c.Close()
 			var size [8]byte
 			noise := make([]byte, 64<<10)
-			if _, err := io.ReadFull(c, size[:]); err != nil {
-				return
-			}
-			for left := int64(binary.BigEndian.Uint64(size[:])); left > 0; {
-				k, err := c.Write(noise[:min(left, int64(len(noise)))])
-				if err != nil {
+			for {
+				if _, err := io.ReadFull(c, size[:]); err != nil {
 					return
 				}
-				left -= int64(k)
+				for left := int64(binary.BigEndian.Uint64(size[:])); left > 0; {
+					k, err := c.Write(noise[:min(left, int64(len(noise)))])
+					if err != nil {
+						return
+					}
+					left -= int64(k)
+				}
 			}
 		}()
 	}
@@ -275,6 +282,39 @@ func copyPlain(ip string, size int64, streams int) (float64, error) {
 		}()
 	}
 	for range conns {
+		if err := <-errs; err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began).Seconds(), nil
+}
+
+// copyAgain is copyPlain over a connection that stands from the copy before, as that of a broker does; the time includes to dial others.
+func (n *served) copyAgain(ip string, size int64, streams int) (float64, error) {
+	if n.stands == nil {
+		c, err := dialPlain(ip)
+		if err != nil {
+			return 0, err
+		}
+		n.stands = c
+	}
+	began := time.Now()
+	errs := make(chan error, streams)
+	for i := range streams {
+		go func() {
+			c := n.stands
+			if i > 0 {
+				var err error
+				if c, err = dialPlain(ip); err != nil {
+					errs <- err
+					return
+				}
+				defer c.Close()
+			}
+			errs <- pullPlain(c, size/int64(streams))
+		}()
+	}
+	for range streams {
 		if err := <-errs; err != nil {
 			return 0, err
 		}
