@@ -12,7 +12,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
-	"github.com/libp2p/go-libp2p/core/record"
 	"github.com/libp2p/go-libp2p/core/routing"
 	"go.uber.org/zap"
 
@@ -69,21 +68,6 @@ func (h lookupHost) SetStreamHandler(id protocol.ID, f network.StreamHandler) {
 		}
 		f(stream)
 	})
-}
-
-// put writes a signed record. Where no member could be asked it is kept here alone,
-// and the error is grid.ErrUnavailable.
-func (s *session) put(ctx context.Context, key string, r record.Record) error {
-	value, err := sealRecord(r, s.config.Key)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.settings.lookup)
-	defer cancel()
-	if err := s.dht.PutValue(ctx, key, value); err != nil {
-		return fmt.Errorf("publishing %s: %w", key, errors.Join(grid.ErrUnavailable, err))
-	}
-	return nil
 }
 
 func (s *session) get(ctx context.Context, key string) ([]byte, error) {

@@ -181,22 +181,6 @@ func TestForgedRecords(t *testing.T) {
 func TestBadRecordsOnTheWire(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	to, err := peer.Decode(string(b.peer()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	put := func(key string, value []byte) error {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		stream, err := a.over.current.Load().open(ctx, to, recordsProtocol)
-		if err != nil {
-			return err
-		}
-		defer stream.Reset()
-		m := pb.NewMessage(pb.Message_PUT_VALUE, []byte(key), 0)
-		m.Record = kadrecord.MakePutRecord(key, value)
-		return converse(stream, m)
-	}
 	far := func(by Key, sequence int64) []byte {
 		return seal(t, &SiteRecord{Site: "far", Peer: a.peer(), Sequence: sequence}, by)
 	}
@@ -214,7 +198,7 @@ func TestBadRecordsOnTheWire(t *testing.T) {
 		{"without a name", "", far(a.key, 1), false},
 		{"of another namespace", "/pk/far", far(a.key, 1), false},
 	} {
-		if err := put(c.key, c.value); (err == nil) != c.taken {
+		if err := giveRecord(t, a, b, c.key, c.value); (err == nil) != c.taken {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -222,6 +206,25 @@ func TestBadRecordsOnTheWire(t *testing.T) {
 	if err != nil || r.Sequence != 3 {
 		t.Errorf("after all that far is %+v, %v", r, err)
 	}
+}
+
+// giveRecord sends a record as it is to a member of a.
+func giveRecord(t *testing.T, a, b *broker, key string, value []byte) error {
+	t.Helper()
+	to, err := peer.Decode(string(b.peer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	stream, err := a.over.current.Load().open(ctx, to, recordsProtocol)
+	if err != nil {
+		return err
+	}
+	defer stream.Reset()
+	m := pb.NewMessage(pb.Message_PUT_VALUE, []byte(key), 0)
+	m.Record = kadrecord.MakePutRecord(key, value)
+	return converse(stream, m)
 }
 
 // A member is served on a bounded number of streams of the DHT at once.
