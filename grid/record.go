@@ -155,6 +155,8 @@ type AtHome struct {
 	Removed bool   // a tombstone; the job and its files are gone, its key still counts
 	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
 	Adopted Epoch
+	// Unfenced: a site that had it at an older term was given up, and nobody has said that nothing of it runs there.
+	Unfenced bool
 	// Relayed are the last alterations that other brokers have passed on, of each the last, the latest at the end.
 	Relayed []Relayed
 }

@@ -27,6 +27,7 @@ type recordRow struct {
 	HomeForgotten bool             `json:",omitempty"`
 	Uncertain     bool             `json:",omitempty"`
 	Anyway        bool             `json:",omitempty"`
+	Unfenced      bool             `json:",omitempty"`
 	Altered       *grid.Alteration `json:",omitempty"`
 	Owed          []grid.Owed      `json:",omitempty"`
 	Relayed       []grid.Relayed   `json:",omitempty"`
@@ -146,7 +147,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Altered: r.Altered, Owed: r.Owed, Relayed: r.Relayed,
+		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -216,7 +217,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Outputs = outputs
 	r.Record.Candidate = orZero(r.Candidate)
 	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
-	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway
+	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway, r.Record.Unfenced = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway, r.Unfenced
 	r.Record.Role = r.Standing
 	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing

@@ -22,7 +22,8 @@ import (
 // Fenced is the administrator's word that the batch system of the site is off or
 // emptied. Without it a job that was last heard waiting may have started unseen, so
 // that only a rerunnable one may start again. Again is a new term: the home raises it
-// on disk, and from then on every word of the older one is dropped; see claim.go.
+// on disk, and from then on every word of the older one is dropped; see claim.go. What it may
+// have started unseen runs on, and nobody ends it: so a cancel of such a job tells LOST, never KILLED.
 //
 // A job whose home is the forgotten site is owned here all the same: it goes on, and
 // its result is kept for its user. One that it offered here, and never committed, is
@@ -50,6 +51,8 @@ type Fate struct {
 	State   grid.State // before
 	Verdict Verdict
 	Why     string
+	// Unfenced: nobody has said that nothing of it runs at the site.
+	Unfenced bool
 }
 
 func (c *home) forget(e Forget) {
@@ -83,7 +86,7 @@ func (c *home) committedTo(j *job, to grid.PeerID) bool {
 // fate decides about one job; Verdict is 0 where the site has nothing to do with it.
 func (c *home) fate(j *job, e Forget) Fate {
 	r := &j.rec
-	f := Fate{Job: r.Job.ID, State: r.State}
+	f := Fate{Job: r.Job.ID, State: r.State, Unfenced: !e.Fenced}
 	if r.Job.Home == e.Site && r.Role == grid.Owning && !r.HomeForgotten {
 		f.Verdict, f.Why = GoOn, "its result is kept here"
 		return f
@@ -127,6 +130,7 @@ func (c *home) meet(j *job, f Fate, by string) {
 	why := fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(j.forgottenSite(f)), by, f.Why)
 	switch f.Verdict {
 	case RunAgain:
+		j.rec.Unfenced = j.rec.Unfenced || f.Unfenced
 		c.runOnceReported(j, why)
 	case GiveUp:
 		c.letOffer(j)
@@ -186,6 +190,16 @@ func (c *home) runAgain(j *job, why string) {
 	c.begins(j, grid.Ready)
 	j.fails, j.blocked, j.pulling = 0, nil, false
 	c.search.ready(j, why)
+}
+
+// provable is an end that its user may be told: KILLED says that nothing of the job runs or will, and of a site that was given up
+// nobody knows that.
+func (c *home) provable(j *job, s grid.State) grid.State {
+	if s != grid.Killed || !j.rec.Unfenced {
+		return s
+	}
+	j.rec.Reason = "cancelled; a site that had it before was given up, and an earlier run of it may go on there"
+	return grid.Lost
 }
 
 // forgetOverdue starts a rerunnable job again whose owner was not heard for as long

@@ -372,6 +372,7 @@ func (c *home) refresh() {
 
 // terminal is the end of the job at its home.
 func (c *home) terminal(j *job, s grid.State) {
+	s = c.provable(j, s)
 	c.become(j, s)
 	c.terms.oweEnd(j, s)
 	j.rec.End = s

@@ -321,6 +321,7 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 		c.home.terminal(j, grid.Lost)
 		return
 	}
+	j.rec.Unfenced = j.rec.Unfenced || harmful
 	c.home.runAgain(j, "at a new term: "+why)
 }
 
