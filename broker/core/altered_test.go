@@ -25,3 +25,25 @@ func TestAnAlteredJobOfTheLastLifeGoesOn(t *testing.T) {
 		t.Errorf("it waits for ever: %+v, %s", r.Altered, r.Reason)
 	}
 }
+
+// The same, where the site is drained meanwhile, or was, or is no more: another site is to get the new version.
+func TestAnAlteredJobOfADrainedSiteGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, orders := range map[string][]bool{"it was drained before": nil, "it is drained": {true}, "it was drained for a while": {true, false}} {
+		j := jobOf(me, "a", "1")
+		priority := 4
+		c := signed(grid.Record{
+			Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 9}},
+			AtHome: grid.AtHome{Altered: &grid.Alteration{Priority: &priority}},
+		})
+		c.draining = orders == nil
+		c.Step(1_000_002, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+		for _, on := range orders {
+			c.Step(1_000_003, DrainRequest{On: on})
+		}
+		c.Step(1_000_000+5*grid.Minute, Tick{})
+		if r := c.jobs[j.ID].rec; r.Altered != nil || r.Job.Terms.Priority != priority {
+			t.Errorf("%s: it waits for ever: %+v, %s", name, r.Altered, r.Reason)
+		}
+	}
+}

@@ -97,7 +97,7 @@ func (c *ownership) handoffDue(j *job) {
 	case grid.NoHandoff:
 		switch {
 		case j.rec.State != grid.Ready || j.rec.Role != grid.Owning:
-		case j.awaits && !c.draining && !j.rec.CancelRequested:
+		case j.awaits && !j.rec.CancelRequested && (!c.draining || j.rec.Altered != nil): // it is of its new version before it goes anywhere
 			c.execution.launch(j, "submitted here")
 		default:
 			c.search.undecide(j) // a search found nobody: again
@@ -213,9 +213,12 @@ func (c *ownership) dropOffer(j *job, why string) {
 	c.disarm(j, onHandoff)
 	if j.rec.Local == "" {
 		c.search.ready(j, why)
-		return
+	} else {
+		c.stays(j, why)
 	}
-	c.stays(j, why)
+	if j.rec.CancelRequested { // that was heard while it was on its way
+		c.home.pursueCancel(j)
+	}
 }
 
 // stays: the job was up for a move, and waits in the local queue as before.

@@ -84,15 +84,16 @@ func (o *others) newJob(of grid.Job, _ string, _ bool) *job {
 	o.did("newJob %s", of.ID)
 	return &job{rec: grid.Record{Job: of}}
 }
-func (o *others) letOffer(j *job)                 { o.did("letOffer %s", j.rec.Job.ID) }
-func (o *others) lose(j *job, why string)         { o.did("lose %s %v", j.rec.Job.ID, why) }
-func (o *others) loseContact(j *job)              { o.did("loseContact %s", j.rec.Job.ID) }
-func (o *others) pull(j *job)                     { o.did("pull %s", j.rec.Job.ID) }
-func (o *others) pursueCancel(j *job)             { o.did("pursueCancel %s", j.rec.Job.ID) }
-func (o *others) refuseClaim(j *job)              { o.did("refuseClaim %s", j.rec.Job.ID) }
-func (o *others) reportOf(j *job) (r wire.Report) { o.did("reportOf %s", j.rec.Job.ID); return }
-func (o *others) keepRun(j *job)                  { o.did("keepRun %s", j.rec.Job.ID) }
-func (o *others) runAgain(j *job, why string)     { o.did("runAgain %s %v", j.rec.Job.ID, why) }
+func (o *others) letOffer(j *job)                          { o.did("letOffer %s", j.rec.Job.ID) }
+func (o *others) lose(j *job, why string)                  { o.did("lose %s %v", j.rec.Job.ID, why) }
+func (o *others) loseContact(j *job)                       { o.did("loseContact %s", j.rec.Job.ID) }
+func (o *others) pull(j *job)                              { o.did("pull %s", j.rec.Job.ID) }
+func (o *others) pursueCancel(j *job)                      { o.did("pursueCancel %s", j.rec.Job.ID) }
+func (o *others) onCancel(from grid.PeerID, m wire.Cancel) { o.did("onCancel %s %s", from, m.Job) }
+func (o *others) refuseClaim(j *job)                       { o.did("refuseClaim %s", j.rec.Job.ID) }
+func (o *others) reportOf(j *job) (r wire.Report)          { o.did("reportOf %s", j.rec.Job.ID); return }
+func (o *others) keepRun(j *job)                           { o.did("keepRun %s", j.rec.Job.ID) }
+func (o *others) runAgain(j *job, why string)              { o.did("runAgain %s %v", j.rec.Job.ID, why) }
 func (o *others) runOnceReported(j *job, why string) {
 	o.did("runOnceReported %s: %s", j.rec.Job.ID, why)
 }

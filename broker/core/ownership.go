@@ -48,6 +48,7 @@ type ownership struct {
 	home interface {
 		keepRun(j *job)
 		pursueCancel(j *job)
+		onCancel(from grid.PeerID, m wire.Cancel)
 		sendClosed(to grid.PeerID, j *job)
 	}
 	recovery interface {

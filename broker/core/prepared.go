@@ -59,6 +59,9 @@ func (c *ownership) onCommit(from grid.PeerID, m wire.Commit) {
 	case c.declined(j, m.Handoff):
 		c.send(from, wire.Declined{Handoff: m.Handoff, Journal: c.cfg.Journal, Ready: m.Ready})
 	case !j.rec.Epoch.Before(m.Handoff.Epoch):
+		if m.Cancel { // said again, with what its user has wished since
+			c.home.onCancel(from, wire.Cancel{Job: j.rec.Job.ID, Epoch: m.Handoff.Epoch})
+		}
 		c.send(from, c.owned(j, m.Handoff))
 	default:
 		c.send(from, wire.Unknown{Handoff: m.Handoff, Journal: c.cfg.Journal})

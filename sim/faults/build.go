@@ -24,7 +24,7 @@ func newWorld(o Options) *world {
 	w.wide = w.wideUsers()
 	r := w.rnd.build
 	for i := range o.Brokers {
-		s := &site{w: w, i: i, disk: newDisk(), links: map[grid.PeerID]grid.Link{}, forgot: map[grid.PeerID]grid.Tick{}, fenced: map[grid.PeerID]grid.Tick{}, dropped: map[grid.PeerID]grid.Tick{}}
+		s := &site{w: w, i: i, disk: newDisk(), links: map[grid.PeerID]grid.Link{}, forgot: map[grid.PeerID]grid.Tick{}, forgetting: map[grid.PeerID]bool{}, fenced: map[grid.PeerID]grid.Tick{}, dropped: map[grid.PeerID]grid.Tick{}}
 		name := siteName(i)
 		s.peer = grid.PeerID("peer-" + name)
 		speed, nodes, cores := [...]float64{1, 1, 2, 4}[r.IntN(4)], 1+r.IntN(3), 4<<r.IntN(3)

@@ -186,7 +186,7 @@ func (f *fact) behind(s *site, e grid.Epoch) bool {
 // does not know who has it, and one who may need not be asked, or another owner does not; or both have forgotten its end.
 func (f *fact) mayBeLost(now grid.Tick) bool {
 	for s, since := range f.had {
-		if f.home.forgot[s.peer] >= since {
+		if f.home.forgot[s.peer] >= since || f.home.forgetting[s.peer] {
 			return true
 		}
 	}

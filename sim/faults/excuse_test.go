@@ -281,6 +281,7 @@ func TestLostTakesAReason(t *testing.T) {
 	}{
 		{"nothing happened", func(*scene) {}, true},
 		{"its owner was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.b.peer] = at(500) }, false},
+		{"its owner is being forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgetting[x.b.peer] = true }, false},
 		{"a site that never had it was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.c.peer] = at(500) }, true},
 		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = at(60); x.c.forgot[x.b.peer] = at(500) }, true},
 		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {

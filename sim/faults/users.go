@@ -198,14 +198,17 @@ func (s *site) forget(lost *site, fenced bool) {
 	h, answered := &s.host, false
 	if h.up && h.Core() != nil && !h.frozen {
 		s.w.tell(s, "its administrator forgets %s, fenced: %v", lost.name(), fenced)
-		s.forgot[lost.peer] = s.w.now
+		s.forgot[lost.peer], s.forgetting[lost.peer] = s.w.now, true
 		if fenced {
 			s.fenced[lost.peer] = s.w.now
 		}
 		h.request(func(t core.Token) core.Request {
 			return core.Forget{Token: t, Site: lost.peer, Fenced: fenced, By: "root"}
 		},
-			func(a core.Answer) { answered = a.Err == nil })
+			func(a core.Answer) {
+				answered = a.Err == nil
+				s.forgot[lost.peer], s.forgetting[lost.peer] = s.w.now, false // a slow disk may have held it up
+			})
 	}
 	if fenced && !lost.gone { // true only now
 		return

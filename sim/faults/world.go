@@ -46,30 +46,31 @@ func newStreams(seed uint64) streams {
 
 // site is one cluster: its broker, its batch system, its disk and its clock.
 type site struct {
-	w         *world
-	i         int
-	peer      grid.PeerID
-	facts     grid.Site
-	nodes     []plan.Node
-	members   []grid.Member
-	links     map[grid.PeerID]grid.Link
-	clock     clock
-	disk      disk
-	batch     *batch
-	host      host
-	awake     grid.Tick                 // since when its broker has worked
-	gone      bool                      // for ever
-	duplicate *site                     // a second broker under this name, as long as there is one; see duplicate.go
-	copied    grid.Tick                 // when its duplicate was made
-	of        *site                     // of a duplicate: the site that it stands for
-	with      []bool                    // which sites are connected to the duplicate
-	careful   bool                      // its journal was restored: it starts only while all who know it can be reached
-	drained   bool                      // as its administrator has said
-	lapses    []lapse                   // what it has lost the knowledge of
-	asks      grid.Tick                 // since when its broker knows that, and asks all; 0: it does not
-	forgot    map[grid.PeerID]grid.Tick // members, by its administrator, and when he said so last
-	fenced    map[grid.PeerID]grid.Tick // of these, those that were said to be fenced off
-	dropped   map[grid.PeerID]grid.Tick // until when members were last out of its neighbours' file
+	w          *world
+	i          int
+	peer       grid.PeerID
+	facts      grid.Site
+	nodes      []plan.Node
+	members    []grid.Member
+	links      map[grid.PeerID]grid.Link
+	clock      clock
+	disk       disk
+	batch      *batch
+	host       host
+	awake      grid.Tick                 // since when its broker has worked
+	gone       bool                      // for ever
+	duplicate  *site                     // a second broker under this name, as long as there is one; see duplicate.go
+	copied     grid.Tick                 // when its duplicate was made
+	of         *site                     // of a duplicate: the site that it stands for
+	with       []bool                    // which sites are connected to the duplicate
+	careful    bool                      // its journal was restored: it starts only while all who know it can be reached
+	drained    bool                      // as its administrator has said
+	lapses     []lapse                   // what it has lost the knowledge of
+	asks       grid.Tick                 // since when its broker knows that, and asks all; 0: it does not
+	forgot     map[grid.PeerID]grid.Tick // members, by its administrator, and when he said so last
+	forgetting map[grid.PeerID]bool      // that was said, and is not answered
+	fenced     map[grid.PeerID]grid.Tick // of these, those that were said to be fenced off
+	dropped    map[grid.PeerID]grid.Tick // until when members were last out of its neighbours' file
 }
 
 func (s *site) name() grid.SiteName { return s.facts.Name }
