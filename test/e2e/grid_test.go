@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,14 +26,11 @@ func passing(ctx context.Context, s *cluster.Site, folder string, args ...string
 	return out.String(), errs.String(), err
 }
 
-// Over a chain of eight sites with one grid key, a user asks at the end for a job of the beginning: how it is, what it wrote, and for
-// its end. Who has no pass of his own, or one that its home has not signed, learns nothing. The last site shows all eight.
-func TestAJobSevenMembersAway(t *testing.T) {
-	t.Parallel()
-	dir := place(t)
-	var sites []*cluster.Site
+// keyed starts sites of one grid, of which those that edges join know each other; none sends the other jobs.
+func keyed(t *testing.T, dir string, n int, edges [][2]int) (sites []*cluster.Site) {
+	t.Helper()
 	key := ""
-	for i := range 8 {
+	for i := range n {
 		s := newSite(t, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: 2 + i})
 		args := []string{"grid", "--config", s.Config()}
 		if key != "" {
@@ -45,21 +44,26 @@ func TestAJobSevenMembersAway(t *testing.T) {
 		sites = append(sites, s)
 	}
 	start(t, sites...)
-	for i, s := range sites[1:] {
-		must(t, s.Know(t.Context(), sites[i], "--send=false"))
-		must(t, sites[i].Know(t.Context(), s, "--send=false"))
+	for _, e := range edges {
+		a, b := sites[e[0]], sites[e[1]]
+		must(t, a.Know(t.Context(), b, "--send=false"))
+		must(t, b.Know(t.Context(), a, "--send=false"))
 	}
-	for i, s := range sites[1:] {
-		must(t, s.Sees(t.Context(), 30*time.Second, sites[i].Name))
+	for _, e := range edges {
+		must(t, sites[e[0]].Sees(t.Context(), 30*time.Second, sites[e[1]].Name))
 	}
-	home, far := sites[0], sites[7]
-	mine, nobody, forged := filepath.Join(dir, "mine"), filepath.Join(dir, "nobody"), filepath.Join(dir, "forged")
+	return sites
+}
+
+// fromAfar hands jobs in at home; at a far site their user sees one run, waits for its end, fetches its output, and cancels another.
+// While the first runs, more is tried.
+func fromAfar(t *testing.T, dir, mine string, home, far *cluster.Site, more func(id string, seen api.Status)) (id string) {
+	t.Helper()
 	if _, text, err := passing(t.Context(), home, mine, "pass"); err != nil {
 		t.Fatal(text)
 	}
-	id := work{script: "echo far away; " + waits(dir, "go"), output: "out.txt", walltime: 60}.submit(t, home, dir, "far")
+	id = work{script: "echo far away; " + waits(dir, "go"), output: "out.txt", walltime: 60}.submit(t, home, dir, "far")
 	reaches(t, home, id, "RUNNING")
-
 	var seen api.Status
 	eventually(t, 60*time.Second, "the job is seen from the other end", func() bool {
 		text, why, err := passing(t.Context(), far, mine, "status", "--json", id)
@@ -73,17 +77,7 @@ func TestAJobSevenMembersAway(t *testing.T) {
 	if string(seen.ID) != id {
 		t.Errorf("another job is seen: %+v", seen)
 	}
-	if _, why, err := passing(t.Context(), far, nobody, "status", id); err == nil || !strings.Contains(why, "not known here") {
-		t.Errorf("without a pass: %v, %q", err, why)
-	}
-	must(t, os.CopyFS(forged, os.DirFS(mine)))
-	pass := filepath.Join(forged, "gbroker", "passes", "s0.json")
-	text, err := os.ReadFile(pass)
-	must(t, err)
-	must(t, os.WriteFile(pass, []byte(strings.Replace(string(text), seen.User, "mallory", 1)), 0o600))
-	if _, why, err := passing(t.Context(), far, forged, "cancel", id); err == nil || !strings.Contains(why, "has not signed it") {
-		t.Errorf("with a forged pass: %v, %q", err, why)
-	}
+	more(id, seen)
 	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
 	if _, why, err := passing(t.Context(), far, mine, "wait", id); err != nil {
 		t.Errorf("waiting from the other end: %v, %q", err, why)
@@ -94,15 +88,6 @@ func TestAJobSevenMembersAway(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "fetched", "out.txt")); err != nil || !strings.HasPrefix(string(text), "far away\n") {
 		t.Errorf("it has fetched %q, %v", text, err)
 	}
-	if text, why, err := passing(t.Context(), far, mine, "logs", id, "--file", "out.txt"); err != nil || !strings.HasPrefix(text, "far away\n") {
-		t.Errorf("its log from the other end: %v, %q, %q", err, text, why)
-	}
-	for _, command := range []string{"history", "explain"} {
-		if text, why, err := passing(t.Context(), far, mine, command, id); err != nil || text == "" {
-			t.Errorf("%s from the other end: %v, %q", command, err, why)
-		}
-	}
-
 	second := work{script: "sleep 300", walltime: 600}.submit(t, home, dir, "second")
 	reaches(t, home, second, "RUNNING")
 	if _, why, err := passing(t.Context(), far, mine, "cancel", second); err != nil {
@@ -111,6 +96,104 @@ func TestAJobSevenMembersAway(t *testing.T) {
 	eventually(t, 30*time.Second, "the job is cancelled", func() bool {
 		return strings.HasPrefix(status(t, home, second).State, "CANCELLED") || status(t, home, second).State == "KILLED"
 	})
+	return id
+}
+
+// Over a ring and a random graph of twelve sites a job is found where it is farthest: six members away, or seven.
+func TestAJobAcrossRingAndRandomGraph(t *testing.T) {
+	t.Parallel()
+	const n = 12
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	var ring [][2]int
+	for i := range n {
+		ring = append(ring, [2]int{i, (i + 1) % n})
+	}
+	for _, c := range []struct {
+		name  string
+		edges [][2]int
+	}{{"ring", ring}, {"random", wide(rand.New(rand.NewPCG(seed, 0)), n)}} {
+		t.Run(c.name, func(t *testing.T) { // one after the other: 24 daemons side by side take each other's time
+			from, to, away := farthest(n, c.edges)
+			t.Logf("%v: s%d is %d members away from s%d", c.edges, to, away, from)
+			dir := place(t)
+			sites := keyed(t, dir, n, c.edges)
+			fromAfar(t, dir, filepath.Join(dir, "mine"), sites[from], sites[to], func(string, api.Status) {})
+		})
+	}
+}
+
+// wide is a random connected graph in which two are six or seven edges away from each other, and none more: a line has eight at most.
+func wide(r *rand.Rand, n int) [][2]int {
+	for {
+		var edges [][2]int
+		for i := 1; i < n; i++ {
+			edges = append(edges, [2]int{r.IntN(i), i})
+		}
+		edges = append(edges, [2]int{r.IntN(n / 2), n/2 + r.IntN(n/2)})
+		last := edges[n-1]
+		if slices.Contains(edges[:n-1], last) {
+			continue
+		}
+		if _, _, away := farthest(n, edges); away == 6 || away == 7 {
+			return edges
+		}
+	}
+}
+
+// farthest are two of a graph that are as far away from each other as any.
+func farthest(n int, edges [][2]int) (from, to, away int) {
+	for i := range n {
+		far := map[int]int{i: 0}
+		for range n {
+			for _, e := range edges {
+				for _, way := range [][2]int{e, {e[1], e[0]}} {
+					d, known := far[way[0]]
+					old, seen := far[way[1]]
+					if known && (!seen || d+1 < old) {
+						far[way[1]] = d + 1
+					}
+				}
+			}
+		}
+		for j, d := range far {
+			if d > away {
+				from, to, away = i, j, d
+			}
+		}
+	}
+	return from, to, away
+}
+
+// Over a chain of eight sites with one grid key, a user asks at the end for a job of the beginning: how it is, what it wrote, and for
+// its end. Who has no pass of his own, or one that its home has not signed, learns nothing. The last site shows all eight.
+func TestAJobSevenMembersAway(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	sites := keyed(t, dir, 8, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}})
+	home, far := sites[0], sites[7]
+	mine, nobody, forged := filepath.Join(dir, "mine"), filepath.Join(dir, "nobody"), filepath.Join(dir, "forged")
+	id := fromAfar(t, dir, mine, home, far, func(id string, seen api.Status) {
+		if _, why, err := passing(t.Context(), far, nobody, "status", id); err == nil || !strings.Contains(why, "not known here") {
+			t.Errorf("without a pass: %v, %q", err, why)
+		}
+		must(t, os.CopyFS(forged, os.DirFS(mine)))
+		pass := filepath.Join(forged, "gbroker", "passes", "s0.json")
+		text, err := os.ReadFile(pass)
+		must(t, err)
+		must(t, os.WriteFile(pass, []byte(strings.Replace(string(text), seen.User, "mallory", 1)), 0o600))
+		if _, why, err := passing(t.Context(), far, forged, "cancel", id); err == nil || !strings.Contains(why, "has not signed it") {
+			t.Errorf("with a forged pass: %v, %q", err, why)
+		}
+	})
+	if text, why, err := passing(t.Context(), far, mine, "logs", id, "--file", "out.txt"); err != nil || !strings.HasPrefix(text, "far away\n") {
+		t.Errorf("its log from the other end: %v, %q, %q", err, text, why)
+	}
+	for _, command := range []string{"history", "explain"} {
+		if text, why, err := passing(t.Context(), far, mine, command, id); err != nil || text == "" {
+			t.Errorf("%s from the other end: %v, %q", command, err, why)
+		}
+	}
 
 	eventually(t, 60*time.Second, "all eight sites are listed", func() bool {
 		r := far.Client(t.Context(), "sites", "--all", "--json")
