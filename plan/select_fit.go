@@ -16,8 +16,9 @@ type offers struct {
 	whole  bool // the demand takes whole nodes
 	apart  bool // no two of its pieces share a node
 	chunks []chunkOffers
-	dear   int // slots left out: over the fee
-	small  int // with no room for any piece, or of a node of the wrong kind
+	starts []grid.Tick // of all slots for it, where it has several chunks
+	dear   int         // slots left out: over the fee
+	small  int         // with no room for any piece, or of a node of the wrong kind
 	slots  int
 }
 
@@ -60,6 +61,9 @@ func (m *Market) offersFor(d *grid.Demand, fee float64) *offers {
 	roomy := newSet(len(m.parts))
 	for i := range o.chunks {
 		o.fit(&o.chunks[i], d, roomy)
+	}
+	if len(o.chunks) > 1 {
+		o.starts = o.allStarts()
 	}
 	for i := range m.parts {
 		if m.parts[i].price <= fee && !roomy.has(i) {

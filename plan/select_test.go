@@ -271,6 +271,22 @@ func TestSelectOnADemandByHand(t *testing.T) {
 	}
 }
 
+// A node on which more comes free than any one chunk asks for is a new place for all of them together.
+func TestSelectWaitsForRoomBesideTheOthers(t *testing.T) {
+	t.Parallel()
+	m, err := NewMarket([]SlotSite{{grid.Site{Name: "a", Speed: 1}, []Node{{Name: "n", Cores: 5}}}}, []grid.Slot{
+		{Site: "a", Node: "n", Start: 0, End: 20, Cores: 4},
+		{Site: "a", Node: "n", Start: 20, End: 40, Cores: 5},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 3}, {Count: 1, Processes: 1, Cores: 2}}}
+	if got := saySelection(m.Select(Wanted{Demand: both, Walltime: 10})); got != "20-30 an=0 cost 0" {
+		t.Error(got)
+	}
+}
+
 // Of three pieces no two sites can have two each, though both sites have two nodes: the
 // job waits for the third node of one.
 func TestSelectSharesOutNoMoreThanThereIs(t *testing.T) {

@@ -1,10 +1,16 @@
 package plan
 
-import "gbroker/grid"
+import (
+	"slices"
+
+	"gbroker/grid"
+)
 
 // A demand of several chunks. The sweep of each chunk tells when its own pieces have room,
 // were the others not there. At an instant at which all have, they are placed; where they
-// do not fit beside one another it goes on to the next one at which more room comes.
+// do not fit beside one another it goes on to the next start of a slot. The sweeps alone do not
+// tell it: a node that goes from two free cores to four is worth one piece of two cores to a chunk of one
+// such piece, before and after.
 
 // together is the first instant at which a place for all chunks is found.
 func (o *offers) together(w *Wanted, sweeps []*sweep) (at grid.Tick, ok bool) {
@@ -17,15 +23,37 @@ func (o *offers) together(w *Wanted, sweeps []*sweep) (at grid.Tick, ok bool) {
 		if _, ok := o.placeChunks(sweeps[0], at, at+sweeps[0].length); ok {
 			return at, true
 		}
-		next := endless
-		for _, s := range sweeps {
-			next = min(next, s.nextRoom())
-		}
-		if next >= sweeps[0].before {
+		at = min(sweeps[0].opens(), o.nextStart(at))
+		if at >= sweeps[0].before {
 			return 0, false
 		}
-		at = next
 	}
+}
+
+// nextStart is the next instant after t at which a slot begins that the demand might use.
+func (o *offers) nextStart(t grid.Tick) grid.Tick {
+	i, _ := slices.BinarySearch(o.starts, t+1)
+	if i == len(o.starts) {
+		return endless
+	}
+	return o.starts[i]
+}
+
+// allStarts are the instants at which the slots begin that the demand might use, in order.
+func (o *offers) allStarts() (all []grid.Tick) {
+	for i := range o.market.nodes {
+		n := &o.market.nodes[i]
+		if !slices.ContainsFunc(o.chunks, func(c chunkOffers) bool { return c.mayUse(n) }) {
+			continue
+		}
+		for _, p := range o.market.parts[n.first:n.end] {
+			if p.price <= o.fee {
+				all = append(all, p.start)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // eachHasRoom is the first instant from one on at which each chunk for itself has room.
@@ -75,10 +103,4 @@ func (s *sweep) advance(t grid.Tick) {
 			return
 		}
 	}
-}
-
-// nextRoom is the next instant at which room comes.
-func (s *sweep) nextRoom() grid.Tick {
-	s.fillStarts()
-	return min(s.opens(), s.starts.events[s.starts.next].at)
 }
