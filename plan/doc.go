@@ -67,5 +67,5 @@
 // A job that waits and has a [Reservation] is bound to it: it stands outside the
 // queue, starts when the reservation begins, on its nodes, which are kept for all of
 // its limit, and never sooner. If it could not start by the end (somebody overran) it
-// joins the queue. Any other reservation keeps its shares from everybody.
+// joins the queue, and others in begun reservations are tried again. Any other reservation keeps its shares from everybody.
 package plan

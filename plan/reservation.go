@@ -88,7 +88,11 @@ func (e *schedule) startBound() {
 	if e.policy.Kind != ConsCompress && slices.ContainsFunc(e.bound, begun) {
 		e.unreserve() // to be made anew beside them
 	}
-	e.bound = slices.DeleteFunc(e.bound, func(id int32) bool { return begun(id) && e.leaveReservation(id) })
+	// Who leaves gives back what the start does not need: others that were tried before may start beside it.
+	for before := -1; before != len(e.bound); {
+		before = len(e.bound)
+		e.bound = slices.DeleteFunc(e.bound, func(id int32) bool { return begun(id) && e.leaveReservation(id) })
+	}
 }
 
 // leaveReservation starts the job of a reservation in it, or after its end has it join the

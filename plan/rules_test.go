@@ -181,6 +181,17 @@ func TestReservationsAndQueues(t *testing.T) {
 			},
 			Reservations: []Reservation{{Job: "a", Shares: share(1), Start: 40, End: 70}},
 		}, map[grid.JobID]grid.Tick{"a": 60, "behind": 90}},
+		{"who was in the way of another's reservation, and gives up, lets it start at once", Snapshot{
+			Policy: Policy{Kind: FCFS}, Nodes: nodes(1, 1),
+			Waiting: []Waiting{
+				{Job: "a", Demand: demand(1, 1, 0), Limit: 2},
+				{Job: "b", Demand: demand(1, 1, 0), Limit: 3},
+			},
+			Reservations: []Reservation{
+				{Job: "a", Shares: share(1), Start: 0, End: 4},
+				{Job: "b", Shares: share(1), Start: 1, End: 2},
+			},
+		}, map[grid.JobID]grid.Tick{"a": 2, "b": 4}},
 		{"a job that runs in its reservation takes its cores once", Snapshot{
 			Policy: Policy{Kind: EASY}, Nodes: nodes(1, 2),
 			Running:      []Running{{Job: "r", Shares: share(1), End: 10}},

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"gbroker/grid"
@@ -53,12 +54,13 @@ func (w *nodeTwin) latestFirst(t grid.Tick) []int {
 		until     grid.Tick
 		id, given int
 	}
+	held := slices.AppendSeq(slices.Clone(w.ran), maps.Values(w.bound))
 	of := func(n int) (k key) {
-		for id, r := range w.ran {
+		for _, r := range held {
 			given := slices.IndexFunc(r.shares, func(h Share) bool { return h.Node == n })
 			if r.end > w.now && r.until <= t && given >= 0 {
-				if r.until > k.until || r.until == k.until && id+1 > k.id {
-					k = key{r.until, id + 1, given}
+				if r.until > k.until || r.until == k.until && r.id > k.id {
+					k = key{r.until, r.id, given}
 				}
 			}
 		}

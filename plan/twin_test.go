@@ -26,9 +26,11 @@ type nodeTwin struct {
 	queue   []int
 	passed  map[int]int
 	bound   map[int]twinRun
+	ids     int // of the runs so far
 }
 
 type twinRun struct {
+	id                int // in the order in which they were made
 	shares            []Share
 	start, end, until grid.Tick
 	reserved          bool
@@ -44,7 +46,7 @@ func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
 		if believe != nil {
 			end = min(max(r.Start+believe(r.Trait, s.At-r.Start), s.At+1), until)
 		}
-		w.ran = append(w.ran, twinRun{r.Shares, min(r.Start, s.At), end, until, false})
+		w.ran = append(w.ran, twinRun{w.nextID(), r.Shares, min(r.Start, s.At), end, until, false})
 	}
 	w.s.Waiting = slices.Clone(s.Waiting)
 	for range s.Waiting {
@@ -60,7 +62,7 @@ func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
 		if r.End <= max(s.At, r.Start) {
 			continue
 		}
-		run := twinRun{r.Shares, max(r.Start, s.At), r.End, r.End, true}
+		run := twinRun{w.nextID(), r.Shares, max(r.Start, s.At), r.End, r.End, true}
 		i := slices.IndexFunc(s.Waiting, func(x Waiting) bool { return x.Job == r.Job && r.Job != "" && !x.Held })
 		if i >= 0 {
 			if _, two := w.bound[i]; !two {
@@ -91,9 +93,14 @@ func (w *nodeTwin) can(i int) bool {
 
 func (w *nodeTwin) limit(i int) grid.Tick { return max(w.s.Waiting[i].Limit, 1) }
 
+func (w *nodeTwin) nextID() int {
+	w.ids++
+	return w.ids
+}
+
 func (w *nodeTwin) start(i int, shares []Share) {
 	w.starts[i], w.where[i] = w.now, shares
-	r := twinRun{shares: shares, start: w.now, until: w.now + w.limit(i)}
+	r := twinRun{id: w.nextID(), shares: shares, start: w.now, until: w.now + w.limit(i)}
 	r.end = r.until
 	if w.believe != nil {
 		r.end = w.now + min(max(w.believe(w.s.Waiting[i].Trait, 0), 1), w.limit(i))
@@ -112,7 +119,9 @@ func (w *nodeTwin) earliest(i int, order func(t grid.Tick) []int) (twinRun, bool
 }
 
 func (w *nodeTwin) pass(ended bool) {
-	ended = w.startBound() || ended
+	for w.startBound() {
+		ended = true
+	}
 	queue := w.sorted(w.s.Policy.Order)
 	many := w.s.Policy.Kind == EASY && w.s.Policy.reservations() > 1
 	switch p := w.s.Policy; {
