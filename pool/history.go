@@ -113,13 +113,13 @@ func (h *History) cells(now grid.Tick, p *Policy) []cell {
 		each(max(g.From, from), min(g.To, now), h.Offset, func(hour int, span grid.Tick) { cells[hour].seen -= float64(span) })
 	}
 	quiet := grid.Tick(0) // until then the owner counts as being there
-	at := from
+	at := grid.Tick(0)
 	for i := range h.Facts {
 		f := &h.Facts[i]
 		if f.To <= at {
 			continue // all of it was told before
 		}
-		begins := max(f.From, at, quiet)
+		begins := max(f.From, at, quiet, from)
 		if part := p.part(f); part > 0 {
 			each(begins, min(f.To, now), h.Offset, func(hour int, span grid.Tick) {
 				if p.admits(hour) {

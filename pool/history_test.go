@@ -138,3 +138,20 @@ func TestSuspensionCountsOnce(t *testing.T) {
 		t.Errorf("H %v under another policy", f.At(now))
 	}
 }
+
+// The owner was there until just before the window: the quiet after that is in it.
+func TestQuietReachesIntoTheWindow(t *testing.T) {
+	t.Parallel()
+	now := 60 * Week
+	h := History{
+		Facts: []Fact{
+			{From: now - 3*grid.Hour, To: now - grid.Hour, Active: true},
+			{From: now - grid.Hour, To: now, Idle: 1},
+		},
+		Since: now - Week, Window: grid.Hour, Speed: 1,
+	}
+	f := h.Forecast(now, &Policy{Quiet: grid.Hour / 2})
+	if got := f.At(now - grid.Hour); got != 0.5 {
+		t.Errorf("H %v, the owner had left half an hour of quiet", got)
+	}
+}
