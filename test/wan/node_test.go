@@ -33,7 +33,10 @@ type node struct {
 	out  *bufio.Reader
 }
 
-const nodeVariable = "GBROKER_WAN_NODE" // the node's address; its folder is the working one
+const (
+	nodeVariable     = "GBROKER_WAN_NODE"     // the node's address; its folder is the working one
+	intervalVariable = "GBROKER_WAN_INTERVAL" // after which a node measures a size again
+)
 
 // order is one line to a node.
 type order struct {
@@ -53,6 +56,7 @@ type told struct {
 	Seconds  float64
 	Manifest grid.Manifest
 	Link     grid.Link
+	Age      []grid.Tick // of the rates of Link
 }
 
 const (
@@ -163,7 +167,11 @@ func serveNode(ip string) error {
 	}}); err != nil {
 		return err
 	}
-	if n.monitor, err = netmon.New(netmon.Config{Dialer: n.over, Streams: n.stager.Streams, Busy: n.stager.Moving, Interval: 15 * time.Second, TimeShare: 0.5, BytesPerHour: 1 << 40}); err != nil {
+	interval, err := time.ParseDuration(os.Getenv(intervalVariable))
+	if err != nil {
+		interval = 15 * time.Second
+	}
+	if n.monitor, err = netmon.New(netmon.Config{Dialer: n.over, Streams: n.stager.Streams, Busy: n.stager.Moving, Interval: interval, TimeShare: 0.5, BytesPerHour: 1 << 40}); err != nil {
 		return err
 	}
 	if err := n.over.Handle(stage.Protocol, n.stager.Serve); err != nil {
@@ -226,6 +234,9 @@ func (n *served) obey(ctx context.Context, o order) (r told, err error) {
 		n.monitor.SetPeers(nil)
 	case "link":
 		r.Link = n.monitor.Link(o.Peer)
+		for _, q := range n.monitor.Qualities(o.Peer) {
+			r.Age = append(r.Age, q.Age)
+		}
 	default:
 		err = fmt.Errorf("no such order: %q", o.Do)
 	}
