@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"gbroker/api"
 	"gbroker/grid"
 	"gbroker/overlay"
 	"gbroker/wire"
@@ -64,5 +65,21 @@ func TestOwnershipIsProven(t *testing.T) {
 		if proves(bad, id, home, overlay.OwnerRecord{Owner: middle, Term: 1, Hop: 1}) {
 			t.Errorf("%q proves something", bad)
 		}
+	}
+}
+
+// The proof of a job is told to its user, and to nobody else.
+func TestProofIsForTheUser(t *testing.T) {
+	t.Parallel()
+	r := grid.Record{Job: grid.Job{ID: "a.01ARZ3NDEKTSV4RRFFQ69G5FAV", User: grid.User{Home: "home", Name: "alice"}}}
+	r.Certificates = []grid.Certificate{{Epoch: grid.Epoch{Term: 1, Hop: 1}, To: "me"}}
+	for p, want := range map[[2]string]bool{{"home", "alice"}: true, {"home", "bob"}: false, {"elsewhere", "alice"}: false} {
+		if got := proofFor(api.Pass{Home: grid.PeerID(p[0]), User: p[1]}, r) != ""; got != want {
+			t.Errorf("%v is told the proof: %v", p, got)
+		}
+	}
+	r.Certificates = nil
+	if proofFor(api.Pass{Home: "home", User: "alice"}, r) != "" {
+		t.Error("without certificates there is a proof")
 	}
 }

@@ -3,6 +3,7 @@ package overlay
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/proto"
 
 	"gbroker/grid"
 )
@@ -153,6 +155,9 @@ func TestForgedRecords(t *testing.T) {
 		{"no peer as a member", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Members = []grid.PeerID{"x"} }), false},
 		{"fewer cores than none", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Cores = -1 }), false},
 		{"too large", "/gbroker-site/far", site("far", func(r *SiteRecord) { r.Addresses = []string{strings.Repeat("x", maxRecord)} }), false},
+		{"valid but too large", "/gbroker-site/far", seal(t, &padded{SiteRecord{Site: "far", Peer: PeerIDOf(mine)}, strings.Repeat("x", maxRecord)}, mine), false},
+		{"valid but for its type", "/gbroker-site/far", seal(t, &mistyped{SiteRecord{Site: "far", Peer: PeerIDOf(mine)}}, mine), false},
+		{"no name of a site", "/gbroker-site/" + string(PeerIDOf(mine)), site("Far away!", nil), false},
 		{"owner signed by another", ownerKey(subject), seal(t, &stolen, mine), false},
 		{"another job", ownerKey(GridKey{}.hash("site0.01ARZ3NDEKTSV4RRFFQ69G5FAW")), seal(t, job, mine), false},
 		{"a site as an owner", ownerKey("far"), good, false},
@@ -176,6 +181,19 @@ func TestForgedRecords(t *testing.T) {
 		t.Error("a damaged record was selected")
 	}
 }
+
+// padded is a site record with a field that nobody knows yet.
+type padded struct {
+	SiteRecord
+	Padding string `json:"padding"`
+}
+
+func (r *padded) MarshalRecord() ([]byte, error) { return json.Marshal(r) }
+
+// mistyped is a site record signed as another kind of record of the same domain.
+type mistyped struct{ SiteRecord }
+
+func (r *mistyped) Codec() []byte { return []byte("/gbroker/other-record/1") }
 
 // Forged, oversized and older records that a member sends over the wire are refused.
 func TestBadRecordsOnTheWire(t *testing.T) {
@@ -309,5 +327,43 @@ func TestShelf(t *testing.T) {
 	entries, err := found.Rest()
 	if err != nil || len(entries) != 2 {
 		t.Errorf("the query gives %v, %v", entries, err)
+	}
+}
+
+// Where the shelf is full, who has written the most loses his own: he pushes out no record of another.
+func TestShelfOfMany(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := newShelf(3)
+	by := map[string]Key{}
+	for _, who := range []string{"few", "many"} {
+		k, err := NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		by[who] = k
+	}
+	write := func(who string, i int) ds.Key {
+		name := fmt.Sprintf("%s%d", who, i)
+		value := seal(t, &SiteRecord{Site: grid.SiteName(name), Peer: PeerIDOf(by[who])}, by[who])
+		b, err := proto.Marshal(kadrecord.MakePutRecord(siteKey(name), value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Put(ctx, ds.NewKey(name), b); err != nil {
+			t.Fatal(err)
+		}
+		return ds.NewKey(name)
+	}
+	kept := write("few", 0)
+	first := write("many", 0)
+	for i := range 10 {
+		write("many", i+1)
+	}
+	if has, _ := s.Has(ctx, kept); !has {
+		t.Error("who has one record lost it to one who wrote many")
+	}
+	if has, _ := s.Has(ctx, first); has {
+		t.Error("who wrote many has all of them")
 	}
 }

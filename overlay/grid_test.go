@@ -138,19 +138,7 @@ func TestGuest(t *testing.T) {
 	}
 	host := start("host", key)
 	host.serve("/test/bulk/1", func(grid.PeerID, net.Conn) { t.Error("a guest was served files") })
-	try := func(b *broker) (connected bool) {
-		s := b.over.current.Load()
-		id, err := peer.Decode(string(host.peer()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		for _, a := range host.where {
-			s.host.Peerstore().AddAddr(id, multiaddr.StringCast(a), time.Hour)
-		}
-		return s.dht.Ping(ctx, id) == nil
-	}
+	try := func(b *broker) bool { return speaksRecords(t, b, host) }
 	for _, c := range []struct {
 		name string
 		key  GridKey
@@ -165,18 +153,7 @@ func TestGuest(t *testing.T) {
 		}
 		s := b.over.current.Load()
 		id, _ := peer.Decode(string(host.peer()))
-		for _, p := range []string{string(messageProtocol), string(gossipProtocol), string(syncProtocol), string(reachProtocol), string(sameKeyProtocol), "/test/bulk/1"} {
-			stream, err := s.open(t.Context(), id, protocol.ID(p))
-			if err != nil {
-				continue
-			}
-			stream.SetDeadline(time.Now().Add(patience))
-			stream.Write([]byte("x"))
-			if _, err := stream.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a guest speaks %s: %v", p, err)
-			}
-			stream.Reset()
-		}
+		speaksNothingElse(t, b, host, "/test/bulk/1")
 		if got := host.over.Liveness(b.peer()); got != grid.Dead {
 			t.Errorf("a guest is %v", got)
 		}
@@ -188,6 +165,43 @@ func TestGuest(t *testing.T) {
 			t.Error("a guest with the key of before is let in")
 		}
 		host.over.SetGridKey(key)
+	}
+}
+
+// speaksRecords tells whether b is answered by the DHT of host.
+func speaksRecords(t *testing.T, b, host *broker) bool {
+	t.Helper()
+	s := b.over.current.Load()
+	id, err := peer.Decode(string(host.peer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, a := range host.where {
+		s.host.Peerstore().AddAddr(id, multiaddr.StringCast(a), time.Hour)
+	}
+	return s.dht.Ping(ctx, id) == nil
+}
+
+// speaksNothingElse tries all that members alone may speak with host.
+func speaksNothingElse(t *testing.T, b, host *broker, more ...string) {
+	t.Helper()
+	id, err := peer.Decode(string(host.peer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range append(more, string(messageProtocol), string(gossipProtocol), string(syncProtocol), string(reachProtocol), string(sameKeyProtocol)) {
+		stream, err := b.over.current.Load().open(t.Context(), id, protocol.ID(p))
+		if err != nil {
+			continue
+		}
+		stream.SetDeadline(time.Now().Add(patience))
+		stream.Write([]byte("x"))
+		if _, err := stream.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s speaks %s: %v", b.name, p, err)
+		}
+		stream.Reset()
 	}
 }
 

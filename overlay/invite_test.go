@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gbroker/grid"
 )
@@ -130,6 +131,31 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("%q is taken for a code: %v", bad, err)
 		}
 	}
+}
+
+// Who shows the secret of an invitation that stands may be connected, to join: he speaks neither the DHT nor anything else.
+func TestInvitedIsNoGuest(t *testing.T) {
+	t.Parallel()
+	secret := NewGridKey()
+	host, invited := newBroker(t, "host"), newBroker(t, "invited")
+	c := host.config()
+	c.GridKey, c.Invitations = NewGridKey(), func() []GridKey { return []GridKey{secret} }
+	host.run(c)
+	c = invited.config()
+	c.GridKey = secret
+	invited.run(c)
+	if err := invited.over.SetMembers([]grid.Member{host.as()}); err != nil {
+		t.Fatal(err)
+	}
+	id, err := peer.Decode(string(host.peer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "who is invited is connected", func() bool { return len(invited.over.current.Load().host.Network().ConnsToPeer(id)) > 0 })
+	if speaksRecords(t, invited, host) {
+		t.Error("who is invited speaks the DHT")
+	}
+	speaksNothingElse(t, invited, host)
 }
 
 // Who is invited has no ports of others looked at: only his own are tried, and few of them.
