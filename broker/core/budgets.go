@@ -142,22 +142,34 @@ func (c *budgets) settle(j *job) {
 
 // admit refuses a job for which its user has too little.
 func (c *budgets) admit(j *grid.Job) error {
-	if no := c.beyond(j); no != nil {
-		return fmt.Errorf("%w: %s", grid.ErrNotYet, no.Reason)
+	no := c.beyond(j)
+	if no == nil {
+		return nil
 	}
-	return nil
+	kind := grid.ErrInvalid
+	if is, _ := c.book.Get(j.User.Name); mostOf(j) <= is.Free()+is.Held() {
+		kind = grid.ErrNotYet
+	}
+	return fmt.Errorf("%w: %s", kind, no.Reason)
 }
+
+// mostOf is what a job pays at the most, by its fee.
+func mostOf(j *grid.Job) grid.Amount { return budget.CostOf(feeOf(j), j.Demand.Cores(), j.Walltime) }
 
 // beyond says of a job that it would pay more, by its fee, than its user has free.
 func (c *budgets) beyond(j *grid.Job) *grid.Refusal {
 	is, _ := c.book.Get(j.User.Name)
-	cost := budget.CostOf(feeOf(j), j.Demand.Cores(), j.Walltime)
-	if free := max(is.Free(), 0); c.book.Limited(j.User.Name) && cost > free {
-		return forNow(fmt.Sprintf("it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v held): "+
-			"lower its fee or its walltime, wait until what is held is free, or ask the administrator of this site for more",
-			cost, feeOf(j), j.Demand.Cores(), j.Walltime.Duration(), j.User.Name, free, is.Granted, is.Spent, is.Held()))
+	cost, free := mostOf(j), max(is.Free(), 0)
+	if !c.book.Limited(j.User.Name) || cost <= free {
+		return nil
 	}
-	return nil
+	wait := ""
+	if cost <= is.Free()+is.Held() {
+		wait = " wait until what is held is free,"
+	}
+	return forNow(fmt.Sprintf("it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v held): "+
+		"lower its fee or its walltime,%s or ask the administrator of this site for more",
+		cost, feeOf(j), j.Demand.Cores(), j.Walltime.Duration(), j.User.Name, free, is.Granted, is.Spent, is.Held(), wait))
 }
 
 // release gives back what was held for a part that is not made, or a job that is no more.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,25 @@ func TestWhereBeyondTheFee(t *testing.T) {
 		d := decided(replied(c, effects, map[grid.PeerID]grid.Estimate{"a": {Wait: 5}, "b": {Wait: 9}}))
 		if no := c.budgets.admit(&e.Job); d == nil || d.Chosen != "" || no == nil || !strings.HasSuffix(no.Error(), d.Candidates[1].Refusal.Reason) {
 			t.Errorf("told is %+v, and handed in: %v", d, no)
+		}
+	}
+}
+
+// To wait is advised where it helps: where what others hold would do.
+func TestWaitingForABudget(t *testing.T) {
+	t.Parallel()
+	for granted, helps := range map[grid.Amount]bool{1: false, 36_000_000: true} {
+		c, e, _ := wherever(4)
+		user := e.Job.User.Name
+		c.Step(1000, BudgetsChanged{map[string]grid.Amount{user: granted}})
+		if no := c.budgets.book.Hold(user, "a.1", 1, 1, grid.Second); no != nil && helps {
+			t.Fatal(no)
+		}
+		e.Job.Terms.Fee, e.Job.Walltime = 9, grid.Hour
+		e.Job.Demand.Chunks = []grid.Chunk{{Count: 1, Cores: 4}}
+		err := c.budgets.admit(&e.Job)
+		if err == nil || errors.Is(err, grid.ErrNotYet) != helps || strings.Contains(err.Error(), "wait until") != helps {
+			t.Errorf("granted %v: %v", granted, err)
 		}
 	}
 }
