@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"time"
 
@@ -157,11 +159,16 @@ func (c Config) checkQueues() error {
 	return nil
 }
 
-// baseEnvironment is what every program gets, under its own variables.
+// baseEnvironment is what every program gets, under its own variables. What a daemon that was started without a session lacks is told by
+// the account's entry.
 func (c Config) baseEnvironment() []string {
 	base := []string{"PATH=" + c.Path}
+	name, home := "", "/"
+	if who, err := user.Current(); err == nil {
+		name, home = who.Username, cmp.Or(who.HomeDir, home)
+	}
 	for _, v := range []struct{ name, otherwise string }{
-		{"HOME", "/"}, {"LANG", "C.UTF-8"}, {"USER", ""}, {"LOGNAME", ""}, {"TMPDIR", ""}, {"TZ", ""},
+		{"HOME", home}, {"LANG", "C.UTF-8"}, {"USER", name}, {"LOGNAME", name}, {"TMPDIR", ""}, {"TZ", ""},
 	} {
 		value := os.Getenv(v.name)
 		if value == "" {
