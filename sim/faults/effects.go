@@ -38,7 +38,7 @@ func (h *host) dispatch(e core.Effect, pauses uint64) {
 	case core.Restart:
 		w.tell(s, "resumed: it starts again from its journal")
 		h.Lost()
-		h.wakes++
+		h.stopTimer()
 		h.nonce = 1 + w.rnd.disk.Uint64N(1<<62)
 		h.later(0, h.begin)
 	case core.Alarm:

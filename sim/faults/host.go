@@ -254,7 +254,7 @@ func (h *host) fail(wr *core.Write) {
 		}
 	}
 	h.Lost()
-	h.wakes++
+	h.stopTimer()
 	h.later(grid.Second, h.begin)
 }
 
@@ -308,6 +308,12 @@ func (h *host) leave(effects []core.Effect, pauses uint64) {
 	}
 }
 
+// stopTimer has no Tick come any more: the next Core may want one at the same instant.
+func (h *host) stopTimer() {
+	h.wakes++
+	h.wake = 0
+}
+
 func (h *host) setTimer() {
 	at, ok := h.Next()
 	if !ok {
@@ -338,8 +344,7 @@ func (h *host) crash(down grid.Tick, why string) {
 	s.w.tell(s, "CRASH (%s)", why)
 	h.up, h.Host, h.busy, h.frozen = false, core.Host{}, false, false
 	h.life++
-	h.wakes++
-	h.wake = 0
+	h.stopTimer()
 	h.thaw, h.executor, h.answers = nil, nil, nil
 	s.w.notice(s)
 	s.w.after(down, h.boot)
