@@ -33,11 +33,11 @@ type archived struct {
 // foreign is more of one of another home: that home, or another owner, may ask for it after
 // it was restored from a backup.
 type foreign struct {
-	owner        grid.PeerID
-	epoch        grid.Epoch
-	certificates []grid.Certificate
-	closed       bool
-	end          grid.State
+	owner             grid.PeerID
+	epoch, superseded grid.Epoch
+	certificates      []grid.Certificate
+	closed            bool
+	end               grid.State
 }
 
 // archivedOf keeps what is needed of a record, and no string that holds more.
@@ -48,7 +48,7 @@ func (c *kernel) archivedOf(r *grid.Record) archived {
 		term: r.Epoch.Term, hop: max(r.Epoch.Hop, r.Handoff.Epoch.Hop),
 	}
 	if r.Job.Home != c.cfg.Self {
-		p.foreign = &foreign{owner: c.intern(r.Owner), epoch: r.Epoch, certificates: slices.Clone(r.Certificates), closed: r.Closed, end: r.End}
+		p.foreign = &foreign{owner: c.intern(r.Owner), epoch: r.Epoch, superseded: r.Superseded, certificates: slices.Clone(r.Certificates), closed: r.Closed, end: r.End}
 		for i := range p.foreign.certificates {
 			p.foreign.certificates[i].To = c.intern(p.foreign.certificates[i].To)
 		}
@@ -115,7 +115,7 @@ func (p archived) outline(id grid.JobID) grid.Record {
 		r.ExitCode = 1 // of which no more is known
 	}
 	if f := p.foreign; f != nil {
-		r.Owner, r.Epoch, r.Certificates, r.Closed, r.End = f.owner, f.epoch, f.certificates, f.closed, f.end
+		r.Owner, r.Epoch, r.Superseded, r.Certificates, r.Closed, r.End = f.owner, f.epoch, f.superseded, f.certificates, f.closed, f.end
 	}
 	return r
 }

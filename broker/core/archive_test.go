@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,6 +237,25 @@ func TestArchivedJobsAreClaimed(t *testing.T) {
 	if !found {
 		t.Errorf("told %+v", sentTo(effects, her))
 	}
+}
+
+// So is what was let go as its home had raised the term.
+func TestArchivedJobsThatWereLetGoAreTold(t *testing.T) {
+	t.Parallel()
+	r := longRecord(1, her, grid.Ready)
+	r.Role, r.Owner, r.Closed, r.End, r.Started = grid.Tombstone, me, false, 0, 0
+	r.Superseded = grid.Epoch{Term: r.Epoch.Term + 5}
+	c, journal := kept(t, r)
+	if len(c.archive) != 1 {
+		t.Fatal("it is in memory")
+	}
+	told := sentTo(commit(c, journal, c.Step(c.now+1, Message{her, wire.Recount{Sequence: 5}})), her)
+	for _, m := range told {
+		if k, is := m.(wire.Recounted); is && slices.Contains(k.Traces, wire.Trace{Job: r.Job.ID, Epoch: grid.Epoch{Term: r.Superseded.Term}}) {
+			return
+		}
+	}
+	t.Errorf("told %+v", told)
 }
 
 // What takes too much space goes, the oldest first, archived or not.

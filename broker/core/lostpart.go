@@ -25,12 +25,18 @@ func (c *recovery) forgotten(from grid.PeerID, j *job, certificates []grid.Certi
 		return c.supplant(last.To, j, certificates, false)
 	}
 	c.rolledBack(c.hasSeen(from), grid.JournalID{})
+	return c.ownsSince(from, j, last.Epoch)
+}
+
+// ownsSince: as a member tells, this home has owned the job at an epoch that its journal lacks. If nobody owns it at a later one, it
+// still does.
+func (c *recovery) ownsSince(from grid.PeerID, j *job, epoch grid.Epoch) gate {
 	if hold := c.yields(j, false); hold != open {
 		return hold
 	}
-	c.ownedAt(j, last.Epoch)
+	c.ownedAt(j, epoch)
 	j.recovered, j.reconciled = true, false
-	c.save(j, "it came back here before the journal was rolled back")
+	c.save(j, "it came back here before the journal was rolled back, as "+c.nameOf(from)+" tells")
 	c.reconcile()
 	return open
 }

@@ -188,6 +188,9 @@ func (c *ownership) unprepare(j *job, by grid.PeerID) {
 		return
 	}
 	if j.rec.Epoch != (grid.Epoch{}) { // it was here before: that word is kept
+		if n := len(j.rec.Certificates); n > 0 && j.rec.Certificates[n-1].Epoch == j.rec.Epoch {
+			j.rec.Owner = j.rec.Certificates[n-1].To // not who offered it
+		}
 		j.rec.Role = grid.Tombstone
 		c.disarm(j, onPrepared)
 		c.save(j, "the offer was withdrawn")

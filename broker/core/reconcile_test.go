@@ -169,6 +169,50 @@ func TestAHomeIsToldThatAJobHasComeBack(t *testing.T) {
 	}
 }
 
+// The home has raised the term in the lost part, and its owner has let the job go at that word, also where it was offered again since and
+// that offer died: the home owns it, starts nothing before all have answered, and loses what may run once if one of them is not heard.
+func TestAHomeIsToldThatItHasRaisedTheTerm(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	one := []grid.Certificate{certificate(j, me, 1, her)}
+	at, later := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 4}
+	for name, offered := range map[string]bool{"it let it go": false, "and was offered it again": true} {
+		former := bareAs(her, "b", grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: her, Epoch: at, Certificates: one}})
+		former.Step(1_000_001, Message{me, wire.Superseded{Job: j.ID, Of: at, Epoch: later, Owner: me}})
+		if offered {
+			o := offerOf(j, 6, 0)
+			o.Handoff.Epoch.Term, o.Handoff.To = 4, her
+			former.Step(1_000_002, Message{me, o})
+			former.Step(1_000_002, shot(1_000_002))
+			former.Step(1_000_003, Message{me, wire.Abort{Handoff: o.Handoff}})
+		}
+		if r := former.jobs[j.ID].rec; r.Role != grid.Tombstone || r.Owner != her {
+			t.Fatalf("%s: %s of %s", name, r.Role, r.Owner)
+		}
+		for unheard, end := range map[bool]grid.State{false: 0, true: grid.Lost} {
+			c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 2, Certificates: one}})
+			c.Step(1_000_004, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}, Stamp: 9}})
+			for _, m := range sentTo(former.Step(1_000_005, Message{me, wire.Recount{Sequence: 50}}), me) {
+				c.Step(1_000_006, Message{her, m})
+			}
+			if r := c.jobs[j.ID].rec; r.Role != grid.Owning || r.Epoch != later || !r.Uncertain || c.gates.beforeStart(c.jobs[j.ID]) != untilAll {
+				t.Errorf("%s: %s at %s, uncertain %t", name, r.Role, r.Epoch, r.Uncertain)
+				continue
+			}
+			c.Step(1_000_007, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+			c.Step(1_000_008, Message{him, wire.Recounted{}})
+			if unheard {
+				c.Step(1_000_009, Forget{Site: it, By: "root"})
+			} else {
+				c.Step(1_000_009, Message{it, wire.Recounted{}})
+			}
+			if r := c.jobs[j.ID].rec; c.recovery.rolled != nil || r.Uncertain || r.End != end {
+				t.Errorf("%s, one unheard %t: asking %t, uncertain %t, end %q", name, unheard, c.recovery.rolled != nil, r.Uncertain, r.End)
+			}
+		}
+	}
+}
+
 // A broker that was rolled back removes no folder: its journal may lack the job.
 func TestARolledBackBrokerSweepsNothing(t *testing.T) {
 	t.Parallel()

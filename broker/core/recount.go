@@ -146,7 +146,7 @@ func (c *recovery) onRecounted(from grid.PeerID, m wire.Recounted) {
 			c.send(from, wire.Unknown{Handoff: wire.HandoffID{Job: k.Job, Epoch: k.Epoch, To: c.cfg.Self}, Journal: c.cfg.Journal})
 		}
 	}
-	if lacking {
+	if lacking = c.takeTerms(from, m.Traces) || lacking; lacking {
 		return // asked again
 	}
 	for _, k := range m.Traces {

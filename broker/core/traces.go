@@ -11,6 +11,10 @@ import (
 // Traces are attempts in control directories, or in the batch system, of jobs of which the
 // journal has no record: it was lost or rolled back. Their homes hear of them when they ask
 // (recount.go).
+//
+// So they do of jobs that were let go at their word. Where that raised the term, the trace has it, and no hop: no attempt at another
+// site is of such an epoch. A home whose journal lacks that term owns the job again, at it, and starts nothing before all were asked: it
+// may have given the job to another since.
 
 // trace notes the attempts of jobs that no record here has.
 func (c *recovery) trace(list []grid.AttemptID) {
@@ -97,11 +101,32 @@ func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 		}
 	}
 	for _, j := range inOrder(c.all()) {
-		if r := &j.rec; r.Job.Home == home && r.Role == grid.Tombstone && r.Owner == c.cfg.Self && !r.Closed && len(list) < wire.MaxTraces {
+		switch r := &j.rec; {
+		case r.Job.Home != home || r.Closed || len(list) == wire.MaxTraces:
+		case j.outdated():
+			list = append(list, wire.Trace{Job: r.Job.ID, Epoch: grid.Epoch{Term: r.Superseded.Term}})
+		case r.Role == grid.Tombstone && r.Owner == c.cfg.Self:
 			list = append(list, wire.Trace{Job: r.Job.ID, Epoch: r.Epoch}) // let go: that this home had given it to another is lost
 		}
 	}
 	return list
+}
+
+// outdated: this site has let the job go as its home had raised the term, and nothing of it that may run once has started here.
+func (j *job) outdated() bool {
+	r := &j.rec
+	return (r.Role == grid.Tombstone || r.Role == grid.Declined) && r.Epoch.Term < r.Superseded.Term && (r.Started == 0 || r.Job.Rerunnable)
+}
+
+// takeTerms takes up the terms that this home has raised in a part of its journal that is lost. It tells whether one is not yet.
+func (c *recovery) takeTerms(from grid.PeerID, list []wire.Trace) (lacking bool) {
+	for _, k := range list {
+		j := c.jobs[k.Job]
+		if j != nil && c.isHome(j) && !j.rec.State.Terminal() && k.Epoch.Hop == 0 && j.rec.Epoch.Term < k.Epoch.Term && k.Epoch.Term <= c.stamped() {
+			lacking = c.ownsSince(from, j, k.Epoch) != open || lacking
+		}
+	}
+	return lacking
 }
 
 // traceAt: a member has had the job, and its journal does not know it any more.
