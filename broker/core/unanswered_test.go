@@ -243,25 +243,29 @@ func TestALearntJobMayBeHere(t *testing.T) {
 }
 
 // An owner that let a job go, as its home had given it to another, tells that to the home which was rolled
-// back: it had the job, and may have started it.
+// back: it had the job, and may have started it. Where the home had raised the term, it tells that, unless what may run once has started.
 func TestWhoLetAJobGoTellsATrace(t *testing.T) {
 	t.Parallel()
 	at := grid.Epoch{Term: 1, Hop: 4}
 	for name, k := range map[string]struct {
-		tenure grid.Tenure
-		told   bool
+		tenure  grid.Tenure
+		started grid.Tick
+		told    grid.Epoch
 	}{
-		"let go":       {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Superseded: grid.Epoch{Term: 9}}, true},
-		"ended here":   {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Closed: true}, false},
-		"handed on":    {grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: at}, false},
-		"still has it": {grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at}, false},
+		"let go":       {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Superseded: grid.Epoch{Term: 1, Hop: 9}}, 0, at},
+		"by a term":    {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Superseded: grid.Epoch{Term: 9, Hop: 3}}, 0, grid.Epoch{Term: 9}},
+		"and declined": {grid.Tenure{Role: grid.Declined, Owner: her, Epoch: at, Superseded: grid.Epoch{Term: 9}}, 0, grid.Epoch{Term: 9}},
+		"it had run":   {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Superseded: grid.Epoch{Term: 9}}, 5, at},
+		"ended here":   {grid.Tenure{Role: grid.Tombstone, Owner: me, Epoch: at, Closed: true}, 0, grid.Epoch{}},
+		"handed on":    {grid.Tenure{Role: grid.Tombstone, Owner: him, Epoch: at}, 0, grid.Epoch{}},
+		"still has it": {grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at}, 0, grid.Epoch{}},
 	} {
 		j := jobOf(her, "b", "1")
-		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: k.tenure})
+		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: k.tenure, Run: grid.Run{Started: k.started}})
 		c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
-		for p, told := range map[grid.PeerID]bool{her: k.told, him: false} {
+		for p, told := range map[grid.PeerID]bool{her: k.told != (grid.Epoch{}), him: false} {
 			for _, m := range sentTo(c.Step(1_000_002, Message{p, wire.Recount{}}), p) {
-				if r, is := m.(wire.Recounted); is && (len(r.Traces) == 1 && r.Traces[0] == (wire.Trace{Job: j.ID, Epoch: at})) != told {
+				if r, is := m.(wire.Recounted); is && (len(r.Traces) == 1 && r.Traces[0] == (wire.Trace{Job: j.ID, Epoch: k.told})) != told {
 					t.Errorf("%s: to %s %+v", name, p, r.Traces)
 				}
 			}
