@@ -167,6 +167,22 @@ func (c *kernel) all() iter.Seq[*job] {
 	}
 }
 
+// allOf are those of one home.
+func (c *kernel) allOf(home grid.PeerID) iter.Seq[*job] {
+	return func(yield func(*job) bool) {
+		for _, j := range c.jobs {
+			if j.rec.Job.Home == home && !yield(j) {
+				return
+			}
+		}
+		for id, p := range c.archive {
+			if p.home == home && !yield(p.stub(id)) {
+				return
+			}
+		}
+	}
+}
+
 // withCertificates are those of them that certificates tell of.
 func (c *kernel) withCertificates() iter.Seq[*job] {
 	return func(yield func(*job) bool) {
@@ -179,17 +195,17 @@ func (c *kernel) withCertificates() iter.Seq[*job] {
 }
 
 // take takes up a record of the journal.
-func (c *kernel) take(r grid.Record) {
+func (c *kernel) take(j *job) {
+	r := &j.rec
 	c.latest = max(c.latest, r.Submitted, r.Started, r.Ended)
 	if r.Job.Home == c.cfg.Self && r.Key != "" {
 		c.keys[keyOf(r.Job.User, r.Key)] = grid.JobID(strings.Clone(string(r.Job.ID)))
 	}
-	c.countPart(&r)
-	if c.cfg.Load != nil && IsArchived(&r) {
-		c.putArchive(&r)
+	c.countPart(r)
+	if c.cfg.Load != nil && IsArchived(r) {
+		c.putArchive(r)
 		return
 	}
-	j := &job{rec: r}
 	c.jobs[r.Job.ID] = j
 	if c.isLong(j) {
 		c.long[r.Job.ID] = true

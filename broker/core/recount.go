@@ -111,8 +111,8 @@ func (c *recovery) passedOn(j *job, from grid.PeerID) []wire.Claim {
 // every record, a job that it does not know is one that it has lost.
 func (c *recovery) tombstones(home grid.PeerID) []*job {
 	var list []*job
-	for j := range c.all() {
-		if j.rec.Job.Home == home && j.ended() && c.now-j.rec.Ended <= keyLife && j.lastCertificate().To == c.cfg.Self {
+	for j := range c.allOf(home) {
+		if j.ended() && c.now-j.rec.Ended <= keyLife && j.lastCertificate().To == c.cfg.Self {
 			list = append(list, j)
 		}
 	}

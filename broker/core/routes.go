@@ -27,7 +27,7 @@ type routes struct {
 }
 
 func routesOf(machines ...machine) routes {
-	r := routes{events: map[reflect.Type][]func(Event){}}
+	r := routes{events: make(map[reflect.Type][]func(Event), 64)}
 	for _, m := range machines {
 		m.routes(&r)
 	}

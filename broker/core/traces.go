@@ -100,9 +100,9 @@ func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 			list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
 		}
 	}
-	for _, j := range inOrder(c.all()) {
+	for _, j := range inOrder(c.allOf(home)) {
 		switch r := &j.rec; {
-		case r.Job.Home != home || r.Closed || len(list) == wire.MaxTraces:
+		case r.Closed || len(list) == wire.MaxTraces:
 		case j.outdated():
 			list = append(list, wire.Trace{Job: r.Job.ID, Epoch: grid.Epoch{Term: r.Superseded.Term}})
 		case r.Role == grid.Tombstone && r.Owner == c.cfg.Self:

@@ -232,7 +232,7 @@ func (e *enactor) handIn(i int, key string, inputs grid.Manifest) {
 	j.ID, j.Inputs = grid.NewJobID(e.s.name(), fmt.Sprintf("F%05d%020d", e.n, e.tries)), slices.Clone(inputs)
 	f := newFact(j.ID, e.s, &j)
 	f.task = &task{e, i}
-	w.truth.facts[j.ID] = f
+	w.truth.add(f)
 	answered := false
 	h.later(30*grid.Second, func() {
 		if !answered {

@@ -74,7 +74,7 @@ func (p *patron) submit() {
 			if !p.sweep {
 				e.Jobs = append(e.Jobs, j)
 			}
-			p.w.truth.facts[j.ID] = newFact(j.ID, p.s, &j)
+			p.w.truth.add(newFact(j.ID, p.s, &j))
 		}
 		if p.sweep {
 			e.Template, e.Group.Jobs, e.Group.Template = p.template(e.Group.ID), len(p.jobs), grid.Hash{byte(p.n + 1)}

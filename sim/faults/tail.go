@@ -25,29 +25,34 @@ type undo struct {
 
 // note keeps what a commit replaces, for as long as it may be undone.
 func (d *disk) note(now grid.Tick, changes []grid.Change) {
-	u := undo{at: now, state: d.state, sequence: d.sequence, records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}, beside: map[besideKey]grid.Entity{}}
+	u := undo{at: now, state: d.state, sequence: d.sequence}
 	for _, c := range changes {
 		if id, _, is := c.Job(); is {
-			u.records[id] = d.records[id]
+			keep(&u.records, id, d.records[id])
 		}
 		if c.Kind == grid.KindGroup {
-			u.groups[grid.GroupID(c.Key)] = d.groups[grid.GroupID(c.Key)]
+			keep(&u.groups, grid.GroupID(c.Key), d.groups[grid.GroupID(c.Key)])
 		}
 		if k, is := isBeside(c); is {
-			u.beside[k] = d.beside[k]
+			keep(&u.beside, k, d.beside[k])
 		}
 	}
 	for _, s := range d.pending {
-		if u.peers == nil {
-			u.peers = map[grid.PeerID][]grid.JournalID{}
-		}
-		u.peers[s.Peer] = d.peers[s.Peer]
+		keep(&u.peers, s.Peer, d.peers[s.Peer])
 	}
 	old := 0
 	for old < len(d.undo) && d.undo[old].at < now-longestTail {
 		old++
 	}
 	d.undo = append(slices.Delete(d.undo, 0, old), u)
+}
+
+// keep puts something into a map that most commits do not need.
+func keep[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 // loseTail undoes the commits since then; false if there are none.

@@ -81,7 +81,7 @@ func (u *exacting) submit(more int) {
 		u.said = &j
 		f := newFact(j.ID, u.s, &j)
 		f.asked = asked{is: true, terms: j.Terms, walltime: j.Walltime}
-		w.truth.facts[j.ID] = f
+		w.truth.add(f)
 	}
 	j := *u.said
 	w.tell(u.s, "an exacting user submits %s: %+v", j.ID, j.Terms)

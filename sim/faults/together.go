@@ -244,7 +244,7 @@ func (f *fact) isWhole() bool { return f.sites > 0 }
 func (t *truth) newPart(home *site, job *grid.Job) *fact {
 	f := newFact(job.ID, home, job)
 	f.whole = t.facts[job.Part.Of]
-	t.facts[job.ID] = f
+	t.add(f)
 	return f
 }
 

@@ -31,6 +31,7 @@ import (
 // against the brokers in excuse.go.
 type truth struct {
 	facts  map[grid.JobID]*fact
+	order  []*fact                         // of them, by identifier; made when it is asked for
 	pieces map[grid.ReservationID][]*piece // of jobs over several sites; see together.go
 }
 
@@ -119,7 +120,16 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 
 // sorted lists the facts in a fixed order.
 func (t *truth) sorted() []*fact {
-	return slices.SortedFunc(maps.Values(t.facts), func(a, b *fact) int { return cmp.Compare(a.id, b.id) })
+	if len(t.order) != len(t.facts) {
+		t.order = slices.SortedFunc(maps.Values(t.facts), func(a, b *fact) int { return cmp.Compare(a.id, b.id) })
+	}
+	return t.order
+}
+
+// add takes up a job that is handed in, or made.
+func (t *truth) add(f *fact) {
+	t.facts[f.id] = f
+	t.order = nil
 }
 
 // arguments are those of each job at one site: brokers keep them in their journals alone.

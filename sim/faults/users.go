@@ -122,7 +122,7 @@ func (c *customer) submit() {
 		if !h.up || h.Core() == nil || c.s.disk.full {
 			continue
 		}
-		w.truth.facts[job.ID] = newFact(job.ID, c.s, &job)
+		w.truth.add(newFact(job.ID, c.s, &job))
 		w.after(between(c.rnd, 0, 30), func() { c.hand(job) })
 	}
 	w.after(again, c.submit)
