@@ -213,6 +213,29 @@ func TestAHomeIsToldThatItHasRaisedTheTerm(t *testing.T) {
 	}
 }
 
+// The journal was put back to before the files of a job had come, and a member is not heard, or had it and has forgotten it: without its files
+// the job is not started again.
+func TestWhatLacksItsFilesDoesNotStartAgain(t *testing.T) {
+	t.Parallel()
+	for _, trace := range []grid.Epoch{{}, {Term: 1, Hop: 7}, {Term: 4}} {
+		j := jobOf(me, "a", "1")
+		j.Rerunnable = true
+		c := signed(grid.Record{Job: j, State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}, Stamp: 9}})
+		for _, p := range []grid.PeerID{her, him} {
+			m := wire.Recounted{}
+			if p == him && trace != (grid.Epoch{}) {
+				m.Traces = []wire.Trace{{Job: j.ID, Epoch: trace}}
+			}
+			c.Step(1_000_002, Message{p, m})
+		}
+		c.Step(1_000_003, Forget{Site: it, By: "root"})
+		if r := c.jobs[j.ID].rec; c.recovery.rolled != nil || r.State != grid.StageIn || r.Uncertain {
+			t.Errorf("trace %s: asking %t, %s, uncertain %t", trace, c.recovery.rolled != nil, r.State, r.Uncertain)
+		}
+	}
+}
+
 // A broker that was rolled back removes no folder: its journal may lack the job.
 func TestARolledBackBrokerSweepsNothing(t *testing.T) {
 	t.Parallel()
