@@ -14,7 +14,7 @@ func TestNoRoundTripBeforeTheOffer(t *testing.T) {
 	last := func(tell grid.Tick) Ended {
 		w := World{
 			Sites: []Site{{Name: "a", Cores: 1}, {Name: "b", Cores: 4}, {Name: "c", Cores: 1}}, Members: [][]int{{1, 2}, {0, 2}, {0, 1}},
-			Link: func(int, int) Link { return Link{Latency: oneWay} },
+			Link:      func(int, int) Link { return Link{Latency: oneWay} },
 			Brokering: Brokering{Rule: Core, Reevaluate: 5 * second, Tell: tell},
 		}
 		for _, home := range []int{0, 2} { // which are full then
