@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +155,13 @@ func TestGuest(t *testing.T) {
 		s := b.over.current.Load()
 		id, _ := peer.Decode(string(host.peer()))
 		speaksNothingElse(t, b, host, "/test/bulk/1")
+		if lane, err := s.lanes.dial(t.Context(), id, []multiaddr.Multiaddr{multiaddr.StringCast(host.where[0])}, "/test/bulk/1"); err == nil {
+			lane.SetDeadline(time.Now().Add(patience))
+			if _, err := lane.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("a guest has a lane: %v", err)
+			}
+			lane.Reset()
+		}
 		if got := host.over.Liveness(b.peer()); got != grid.Dead {
 			t.Errorf("a guest is %v", got)
 		}
