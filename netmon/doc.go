@@ -58,7 +58,7 @@
 // # Cost
 //
 // A size is measured again after Interval, and after twice as long each time that it was as expected (within a fifth of the
-// forecast, or twice the spread): up to where its probes come to 256 B/s, though not less than 10 minutes nor more than 12 hours.
+// forecast, or twice the spread): up to where its probes come to 128 B/s, though not less than 10 minutes nor more than 12 hours.
 // One that was not as expected is measured again after Interval; if two in a row were not, all sizes are.
 // A link's probes take at most TimeShare of time and BytesPerHour of bytes, averaged,
 // after a first burst that lets a new link be measured at once. Sizes that would take

@@ -106,7 +106,7 @@ type rest struct {
 const (
 	steady    = 0.2 // what is within that of the forecast is as expected,
 	unsteady  = 2   // or within so many times the spread
-	calmBytes = 256 // per second, that the probes of one size come to where all is as expected
+	calmBytes = 128 // per second, that the probes of one size come to where all is as expected: with gossip a neighbour costs less than 1 KiB/s
 	calmLeast = 10 * time.Minute
 	calmMost  = 12 * time.Hour
 )
