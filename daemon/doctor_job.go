@@ -125,7 +125,7 @@ func (d *doctor) reservation(h *Hand, shot plan.Snapshot, as string) {
 		return
 	}
 	d.fine(name, "%s was reserved for ten minutes in a week, read back, and released", node)
-	d.fine("reservations", "%s; %s", vanishing(d.cfg.Batch.System), entering(d.cfg.Batch.System, as))
+	d.fine("reservations", "%s; %s", vanishing(d.cfg.Batch.System), entering(d.cfg.Batch.System, d.cfg.Batch.External.Users.Mapped))
 }
 
 // vanishing tells what becomes of a reservation when the broker never returns.
@@ -137,9 +137,9 @@ func vanishing(system string) string {
 }
 
 // entering tells who could enter one by its name.
-func entering(system, as string) string {
+func entering(system string, mapped bool) string {
 	switch {
-	case as == "":
+	case !mapped:
 		return "no users are mapped: all jobs run under the daemon's account, which no user can submit by"
 	case system == Slurm:
 		return "each is for an account of its own, if Slurm lets in accounts that its database does not have: " +

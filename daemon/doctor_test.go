@@ -184,6 +184,19 @@ func TestDoctorsAccount(t *testing.T) {
 	}
 }
 
+// Who could enter a reservation is told by whether users are mapped, also where no test account is named.
+func TestDoctorOfEntering(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]string{Slurm: "of its own", Torque: "of its own", OpenPBS: "same account"} {
+		if got := entering(system, true); !strings.Contains(got, want) {
+			t.Errorf("%s with users: %s", system, got)
+		}
+		if got := entering(system, false); !strings.Contains(got, "no users are mapped") {
+			t.Errorf("%s without users: %s", system, got)
+		}
+	}
+}
+
 // Whether folders can have lists is tried without a trace.
 func TestTryingLists(t *testing.T) {
 	t.Parallel()

@@ -316,6 +316,30 @@ func TestTorque14DeadNode(t *testing.T) {
 	}
 }
 
+// A server that was started, or a node that was made, is shown with the state MOM-list-not-sent for a minute: it takes no job, and the
+// site sees all else.
+func TestTorqueNodeWithoutTheList(t *testing.T) {
+	t.Parallel()
+	s := onStage(t, batch.Config{})
+	all, err := s.client.Listing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := all.Nodes[0].Name
+	for _, down := range []bool{false, true} {
+		s.Node(batch.Node{Name: string(node), Down: down, Unlisted: true})
+		l, err := s.client.Listing(t.Context())
+		if err != nil || len(l.Nodes) != len(all.Nodes) || slices.Contains(l.Silent, node) != down {
+			t.Fatalf("%+v, %v", l, err)
+		}
+		for _, n := range l.Nodes {
+			if n.Down != (n.Name == node) {
+				t.Errorf("node %s: %+v", n.Name, n)
+			}
+		}
+	}
+}
+
 // TORQUE 15: commands that hang are ended; root cannot submit; an empty script is not handed over; a script that must not be run
 // again is read back.
 func TestTorque15HangsRootAndNothing(t *testing.T) {

@@ -56,7 +56,7 @@ func (s *Server) Lose(id string) { s.tb.Helper(); s.control(serve.Control{Lose: 
 // Crash takes a node away, with what runs there, until Node says that it is up.
 func (s *Server) Crash(node string) { s.tb.Helper(); s.control(serve.Control{Crash: node}) }
 
-// Node sets the state of a node: Offline, Down and Note.
+// Node sets the state of a node: Offline, Down, Unlisted and Note.
 func (s *Server) Node(n batch.Node) { s.tb.Helper(); s.control(serve.Control{Node: &n}) }
 
 // Jobs is what the server holds, whatever its commands would say.

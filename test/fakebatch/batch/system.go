@@ -65,12 +65,13 @@ type Node struct {
 	Properties []string
 	Offline    bool
 	Down       bool
+	Unlisted   bool // TORQUE's server was started, or it was made, and it has not been sent the list of all nodes yet
 	Note       string
 	Since      time.Time // of its state
 }
 
 // Up reports that jobs may start there.
-func (n *Node) Up() bool { return !n.Offline && !n.Down }
+func (n *Node) Up() bool { return !n.Offline && !n.Down && !n.Unlisted }
 
 // Queue is one queue.
 type Queue struct {

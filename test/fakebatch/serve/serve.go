@@ -243,7 +243,7 @@ func (s *server) control(c *Control) Reply {
 		if n == nil {
 			return Reply{Error: "there is no node " + c.Node.Name}
 		}
-		n.Offline, n.Down, n.Note, n.Since = c.Node.Offline, c.Node.Down, c.Node.Note, time.Now()
+		n.Offline, n.Down, n.Unlisted, n.Note, n.Since = c.Node.Offline, c.Node.Down, c.Node.Unlisted, c.Node.Note, time.Now()
 	}
 	close(s.turned)
 	s.turned = make(chan struct{})

@@ -91,13 +91,18 @@ func mark(s *batch.System, c *batch.Call, o batch.Option, opts []batch.Option, n
 }
 
 func state(s *batch.System, n *batch.Node) string {
+	var not []string
+	for _, w := range []struct {
+		is   bool
+		word string
+	}{{n.Down, "down"}, {n.Offline, "offline"}, {n.Unlisted, "MOM-list-not-sent"}} {
+		if w.is {
+			not = append(not, w.word)
+		}
+	}
 	switch {
-	case n.Down && n.Offline:
-		return "down,offline"
-	case n.Down:
-		return "down"
-	case n.Offline:
-		return "offline"
+	case len(not) > 0:
+		return strings.Join(not, ",")
 	case s.UseOn(n.Name) >= n.Cores:
 		return "job-exclusive"
 	}
