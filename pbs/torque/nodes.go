@@ -99,7 +99,7 @@ func down(text string) (is, silent bool, err error) {
 		case "free", "job-exclusive", "job-sharing", "busy":
 		case "down", "unknown", "state-unknown", "network-failure":
 			is, silent = true, true
-		case "offline", "reserve", "time-shared", "MOM-list-not-sent": // the last: a server that was just started has not sent it the list of all nodes
+		case "offline", "reserve", "time-shared", "MOM-list-not-sent": // the last: it was made just now, and has not been sent the list of all nodes
 			is = true
 		default:
 			return false, false, fmt.Errorf("the state %.40q is not known", word)

@@ -316,8 +316,7 @@ func TestTorque14DeadNode(t *testing.T) {
 	}
 }
 
-// A server that was started, or a node that was made, is shown with the state MOM-list-not-sent for a minute: it takes no job, and the
-// site sees all else.
+// A node that was made is shown with the state MOM-list-not-sent for a minute: it takes no job, and the site sees all else.
 func TestTorqueNodeWithoutTheList(t *testing.T) {
 	t.Parallel()
 	s := onStage(t, batch.Config{})

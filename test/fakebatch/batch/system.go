@@ -65,7 +65,7 @@ type Node struct {
 	Properties []string
 	Offline    bool
 	Down       bool
-	Unlisted   bool // TORQUE's server was started, or it was made, and it has not been sent the list of all nodes yet
+	Unlisted   bool // by TORQUE: it was made just now, and has not been sent the list of all nodes
 	Note       string
 	Since      time.Time // of its state
 }
