@@ -316,6 +316,16 @@ func TestTorque14DeadNode(t *testing.T) {
 	}
 }
 
+// A queue that was just created tells nothing of itself: it takes no jobs, and the others are read.
+func TestTorqueQueueInTheMaking(t *testing.T) {
+	t.Parallel()
+	list, err := parseQueues("qstat -Q -f -1", []byte("Queue: batch\n    queue_type = Execution\n    total_jobs = 0\n    enabled = True\n    started = True\n\n"+
+		"Queue: q2\n    total_jobs = 0\n    state_count = Transit:0 Queued:0 Held:0 Waiting:0 Running:0 Exiting:0 Complete:0 \n    mtime = 1795725612\n\n"))
+	if err != nil || len(list) != 2 || !list[0].enabled || !list[0].started || list[1].enabled || list[1].started {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // A node that was made is shown with the state MOM-list-not-sent for a minute: it takes no job, and the site sees all else.
 func TestTorqueNodeWithoutTheList(t *testing.T) {
 	t.Parallel()
