@@ -15,8 +15,8 @@ import (
 //	sleep      time.Sleep in tests                   a test that sleeps is slow or flaky: wait for the
 //	                                                 condition (in a synctest bubble it is free; see [bubbles])
 //	dot        imports by a dot                      what is used must be seen, by readers and by these rules
-//	print      fmt.Print and println outside of      what a program prints is decided in its main; a library
-//	           programs                              returns or logs
+//	print      fmt.Print, fmt.Scan and println       what a program prints is decided in its main; a library
+//	           outside of programs                   returns or logs
 //	log        the standard library's log            logs are structured, and go where the caller says
 //	exit       os.Exit outside of programs           it skips every defer, so files and locks are left as they are
 //	context    context.Background and TODO outside   work that nobody can cancel outlives its caller
@@ -93,8 +93,8 @@ func bansOf(f file, bubbles *bubbles) []Breach {
 		switch {
 		case from == "time" && name == "Sleep" && test && !bubbles.contains(n.Pos()):
 			note(n, "sleep", "a test that sleeps is slow or flaky: wait for the condition, or sleep in a bubble of testing/synctest")
-		case from == "fmt" && strings.HasPrefix(name, "Print") && !program && !test:
-			note(n, "print", "only programs print: return it, log it or take an io.Writer")
+		case from == "fmt" && (strings.HasPrefix(name, "Print") || strings.HasPrefix(name, "Scan")) && !program && !test:
+			note(n, "print", "only programs print, and read what is typed: return it, log it, or take an io.Writer or io.Reader")
 		case from == "log":
 			note(n, "log", "logs are structured: take a *zap.Logger or *slog.Logger")
 		case from == "os" && name == "Exit" && !program && !test:
@@ -102,8 +102,15 @@ func bansOf(f file, bubbles *bubbles) []Breach {
 		case from == "context" && (name == "Background" || name == "TODO") && !program && !test && f.pkg.inside() != "internal/cli":
 			note(n, "context", "nobody can cancel what runs under context."+name+": take a context")
 		}
-		if c, ok := n.(*ast.CallExpr); ok {
-			builtins(test, c, note)
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if fun, ok := n.Fun.(*ast.Ident); ok && (fun.Name == "println" || fun.Name == "print") && fun.Obj == nil {
+				note(n, "print", "the builtin "+fun.Name+" is for debugging alone: remove it")
+			}
+		case *ast.ExprStmt:
+			if test && skips(n.X) {
+				note(n, "skip", "a test is skipped without a reason: say why, and how it would run")
+			}
 		}
 		return true
 	})
@@ -115,22 +122,14 @@ func forTests(inside string) bool {
 	return strings.HasSuffix(inside, "test") || family(inside) == "test"
 }
 
-// builtins finds tests that end without a reason, and prints by the builtins.
-func builtins(test bool, c *ast.CallExpr, note func(ast.Node, string, string)) {
-	switch fun := c.Fun.(type) {
-	case *ast.Ident:
-		if (fun.Name == "println" || fun.Name == "print") && fun.Obj == nil {
-			note(c, "print", "the builtin "+fun.Name+" is for debugging alone: remove it")
-		}
-	case *ast.SelectorExpr:
-		x, ok := fun.X.(*ast.Ident)
-		if !test || !ok || !words("t b f tb")[x.Name] {
-			return
-		}
-		if fun.Sel.Name == "SkipNow" || fun.Sel.Name == "Skip" && len(c.Args) == 0 {
-			note(c, "skip", "a test is skipped without a reason: say why, and how it would run")
-		}
+// skips tells of a test that ends without a reason, whoever holds it: t, b, or a field of something.
+func skips(x ast.Expr) bool {
+	c, ok := x.(*ast.CallExpr)
+	if !ok || len(c.Args) > 0 {
+		return false
 	}
+	fun, ok := c.Fun.(*ast.SelectorExpr)
+	return ok && (fun.Sel.Name == "SkipNow" || fun.Sel.Name == "Skip")
 }
 
 // allowances are the words that a file's comments allow, by line; one without a reason allows nothing.

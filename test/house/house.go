@@ -20,8 +20,8 @@
 // # Purity
 //
 // grid, steps, jsdl, plan, pool, reserve, budget, flow, flow/enact, wire, broker/core, sim/brokers, sim/faults, sim/replay/counted and sim/workload decide and never act: time,
-// identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no
-// goroutine, no global randomness. Of ours they import only what is pure too,
+// identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no zone
+// of the machine, no goroutine, no select, no global randomness. Of ours they import only what is pure too,
 // of others what is on a list. It is the package that counts, with all that lies below it, whatever its files are called
 // and whatever system they are for.
 package house

@@ -27,10 +27,14 @@ func isPure(inside string) bool {
 }
 
 // Layers finds the imports that do not go down.
-func Layers(list []Package) []Breach {
+func Layers(list []Package) ([]Breach, error) {
 	var out []Breach
 	for _, p := range list {
-		for _, path := range p.Imports {
+		imports, err := imports(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range imports {
 			if path != p.Module.Path && !strings.HasPrefix(path, p.Module.Path+"/") {
 				continue
 			}
@@ -43,7 +47,24 @@ func Layers(list []Package) []Breach {
 			out = append(out, Breach{p.inside(), "the package has no layer: give it one in the package comment and in test/house/layers.go"})
 		}
 	}
-	return out
+	return out, nil
+}
+
+// imports are those of p, in files for other systems too.
+func imports(p Package) ([]string, error) {
+	all, err := files(p)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.Clone(p.Imports)
+	for _, f := range all {
+		for _, spec := range f.syntax.Imports {
+			if path := strings.Trim(spec.Path.Value, `"`); !f.test && !slices.Contains(list, path) {
+				list = append(list, path)
+			}
+		}
+	}
+	return list, nil
 }
 
 // crosses says why a package may not import another; "" if it may.

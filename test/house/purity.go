@@ -8,7 +8,7 @@ import (
 
 // harmless are the imports that neither act on the world nor look at it. Others are not
 // for pure code, known or not: what is added here is looked at first. (Of time, math/rand and
-// fmt only a part is harmless: see clock, seeded and [Bans].)
+// fmt only a part is harmless: see clock, zone, seeded and [Bans].)
 var harmless = words(`bytes cmp container/heap container/list crypto/ed25519 crypto/sha256 crypto/sha512 encoding/base32 encoding/base64
 	encoding/binary encoding/hex encoding/json encoding/xml errors fmt hash hash/fnv io iter maps math math/big math/bits math/rand math/rand/v2
 	path reflect regexp slices sort strconv strings text/template time unicode unicode/utf8 unique
@@ -35,8 +35,14 @@ var impure = map[string]string{
 	"C":                    "it is all in Go",
 }
 
-// clock are the functions of package time that look at the clock or wait for it.
+// clock is what package time has that looks at the clock or waits for it.
 var clock = words("Now Since Until Sleep After AfterFunc Tick NewTimer NewTicker")
+
+// zone is what it has that looks where the machine stands; what is of the next has to be put into a zone at once.
+var (
+	zone    = words("Local LoadLocation")
+	instant = words("Unix UnixMilli UnixMicro")
+)
 
 // seeded is what math/rand has besides the functions of its global generator.
 var seeded = words("New NewSource NewZipf NewPCG NewChaCha8 Rand Source Source64 Zipf PCG ChaCha8")
@@ -93,18 +99,38 @@ func impurities(f file) []Breach {
 			note(spec, "imports %s in pure code: %s", got, whyNot(got))
 		}
 	}
+	placed := placed(f)
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		from, name := f.selected(n)
 		switch {
+		case from == "time" && (zone[name] || instant[name] && !placed[n]):
+			note(n, "uses time.%s in pure code: the zone of the machine is an input", name)
 		case from == "time" && clock[name]:
 			note(n, "uses time.%s in pure code: time is an input", name)
 		case (from == "math/rand" || from == "math/rand/v2") && !seeded[name]:
 			note(n, "uses the global generator, rand.%s, in pure code: randomness is an input", name)
 		}
-		if g, ok := n.(*ast.GoStmt); ok {
-			note(g, "starts a goroutine in pure code: order must not depend on a scheduler")
+		switch n.(type) {
+		case *ast.GoStmt:
+			note(n, "starts a goroutine in pure code: order must not depend on a scheduler")
+		case *ast.SelectStmt:
+			note(n, "selects in pure code: order must not depend on a scheduler")
 		}
 		return true
 	})
 	return out
+}
+
+// placed are the functions whose instant is put into a zone where it is made: time.Unix(s, 0).UTC(), or In.
+func placed(f file) map[ast.Node]bool {
+	in := make(map[ast.Node]bool)
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "UTC" || s.Sel.Name == "In") {
+			if c, ok := s.X.(*ast.CallExpr); ok {
+				in[c.Fun] = true
+			}
+		}
+		return true
+	})
+	return in
 }
