@@ -32,7 +32,7 @@ func couldBeSpread(j *grid.Job, d grid.Decision, known []sized) bool {
 	}
 	spread := *j
 	spread.Coallocation = &grid.Coallocation{Sites: grid.MaxPartSites, PerSite: 1}
-	return tooWide(&spread, known) == ""
+	return tooWide(&spread, known) == nil
 }
 
 // Never says of each job why no site that is known here could ever run it; "" where one may. Those that any site can run are not asked about.
@@ -43,7 +43,9 @@ func (s service) Never(ctx context.Context, who api.Identity, jobs []grid.Job) (
 	for i := range jobs {
 		switch {
 		case jobs[i].Coallocation != nil:
-			why[i] = tooWide(&jobs[i], s.site.sizes())
+			if err := tooWide(&jobs[i], s.site.sizes()); err != nil {
+				why[i] = err.Error()
+			}
 		case !simple(jobs[i], s.site.factsNow()):
 			asked, at = append(asked, jobs[i]), append(at, i)
 		}

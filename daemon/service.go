@@ -142,15 +142,15 @@ func (s service) jobOf(who api.Identity, id grid.JobID, n api.NewJob) (grid.Job,
 // some single cores need not be asked about; of one that may have several sites what these declare counts.
 func (s service) possible(ctx context.Context, j grid.Job, key string) error {
 	if j.Coallocation != nil {
-		if why := worldsApart(&j); why != "" {
-			return fmt.Errorf("%w: %s; ask for MPICH or OpenMPI, or leave out that they reach each other", grid.ErrInvalid, why)
+		if err := worldsApart(&j); err != nil {
+			return fmt.Errorf("%w: %w; ask for MPICH or OpenMPI, or leave out that they reach each other", grid.ErrInvalid, err)
 		}
-		why := tooWide(&j, s.site.sizes())
-		if why == "" {
+		wide := tooWide(&j, s.site.sizes())
+		if wide == nil {
 			return nil
 		}
 		if d, err := s.site.broker.Where(ctx, j, key); err != nil || len(d.Candidates) > 0 { // else it was handed in before
-			return cmp.Or(err, fmt.Errorf("%w: no sites that are known here could ever run it together: %s; correct the document, or submit it with --queue-anyway to wait for sites that can", grid.ErrInvalid, why))
+			return cmp.Or(err, fmt.Errorf("%w: no sites that are known here could ever run it together: %w; correct the document, or submit it with --queue-anyway to wait for sites that can", grid.ErrInvalid, wide))
 		}
 		return nil
 	}

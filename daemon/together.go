@@ -31,24 +31,24 @@ func (s *site) sizes() []sized {
 }
 
 // worldsApart says why the parts of a parallel program that are to reach each other would not: only MPICH and Open MPI start
-// one program over several sites; what others start within a site is told a place to meet, and no more. "" is that they may.
-func worldsApart(j *grid.Job) string {
+// one program over several sites; what others start within a site is told a place to meet, and no more. nil is that they may.
+func worldsApart(j *grid.Job) error {
 	kind := strings.ToLower(j.Program.Parallel)
 	if !j.Coallocation.Reach || kind == "" || kind == "mpi" || strings.HasPrefix(kind, "mpich") || kind == "openmpi" || kind == "open-mpi" {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("its parts are to reach each other, and %s starts no program over several sites, only MPICH and Open MPI do: each part would have a world of its own", j.Program.Parallel)
+	return fmt.Errorf("its parts are to reach each other, and %s starts no program over several sites, only MPICH and Open MPI do: each part would have a world of its own", j.Program.Parallel)
 }
 
-// tooWide says why no sites that are known have together what a job over several sites asks for; "" where they may.
-func tooWide(j *grid.Job, known []sized) string {
+// tooWide says why no sites that are known have together what a job over several sites asks for; nil where they may.
+func tooWide(j *grid.Job, known []sized) error {
 	var of []sized
 	for _, s := range known {
 		c := &j.Sites
 		switch {
 		case len(c.Only) > 0 && !slices.Contains(c.Only, s.name) || slices.Contains(c.Not, s.name):
 		case s.processes == 0: // it may be large
-			return ""
+			return nil
 		default:
 			of = append(of, s)
 		}
@@ -58,14 +58,14 @@ func tooWide(j *grid.Job, known []sized) string {
 	asked, all := j.Demand.Cores(), together(of, most)
 	switch several := severally(of, j.Demand.Processes(), most, least); {
 	case asked > all:
-		return fmt.Sprintf("it asks for %d processors, and the %d largest sites that it may have (at most %d) have %d together", asked, min(len(of), most), most, all)
+		return fmt.Errorf("it asks for %d processors, and the %d largest sites that it may have (at most %d) have %d together", asked, min(len(of), most), most, all)
 	case asked > max(several, together(of, 1)):
-		return fmt.Sprintf("it asks for %d processors and for %d processes or more at each of its sites: the largest site has %d, and those that can have so many each, no more than %d of them, have %d together",
+		return fmt.Errorf("it asks for %d processors and for %d processes or more at each of its sites: the largest site has %d, and those that can have so many each, no more than %d of them, have %d together",
 			asked, least, together(of, 1), min(most, j.Demand.Processes()/least), several)
 	case j.Coallocation.Reach:
 		return apart(of, asked, most)
 	}
-	return ""
+	return nil
 }
 
 // severally is what sites have together of which each has at least so many processes of a job.
@@ -85,8 +85,8 @@ func together(of []sized, most int) (all int) {
 	return all
 }
 
-// apart says why no sites whose nodes reach each other have so many processors; "" where they may.
-func apart(of []sized, asked, most int) string {
+// apart says why no sites whose nodes reach each other have so many processors; nil where they may.
+func apart(of []sized, asked, most int) error {
 	sets, complete := plan.Meetings(len(of), func(a, b int) bool { return of[a].facts.Reaches(of[b].peer, of[b].name) })
 	best := of[:min(len(of), 1)]
 	for _, set := range sets {
@@ -100,13 +100,13 @@ func apart(of []sized, asked, most int) string {
 	}
 	have := together(best, most)
 	if asked <= have || !complete {
-		return ""
+		return nil
 	}
 	var names []string
 	for _, s := range best {
 		names = append(names, string(s.name))
 	}
-	return fmt.Sprintf("its parts are to reach each other, and it asks for %d processors: of the sites whose nodes do (batch.reach, at each of them) no more than %d are together, at %s", asked, have, strings.Join(names, " and "))
+	return fmt.Errorf("its parts are to reach each other, and it asks for %d processors: of the sites whose nodes do (batch.reach, at each of them) no more than %d are together, at %s", asked, have, strings.Join(names, " and "))
 }
 
 // reachPeers are this site and those that it declares to reach, as far as they are its neighbours; none where it declares none.

@@ -28,11 +28,11 @@ func TestReachIsToldByPeers(t *testing.T) {
 		Demand:       grid.Demand{Chunks: []grid.Chunk{{Count: 12, Processes: 1, Cores: 1}}},
 		Coallocation: &grid.Coallocation{Sites: 2, PerSite: 1, Reach: true},
 	}
-	if got := tooWide(&j, []sized{own, there}); got != "" {
+	if got := tooWide(&j, []sized{own, there}); got != nil {
 		t.Error("they declare each other:", got)
 	}
-	if got := tooWide(&j, []sized{declared("c", 4, "b"), there}); !strings.Contains(got, "no more than 8 are together") {
-		t.Errorf("another site of that name is taken for it: %q", got)
+	if got := tooWide(&j, []sized{declared("c", 4, "b"), there}); got == nil || !strings.Contains(got.Error(), "no more than 8 are together") {
+		t.Errorf("another site of that name is taken for it: %v", got)
 	}
 	here := &site{self: "peer-a", facts: grid.Site{Name: "a"}, members: members}
 	if got := here.reachNames("peer-b", there.facts); !slices.Equal(got, []grid.SiteName{"a"}) {
@@ -80,8 +80,8 @@ func TestTooWideForAllSites(t *testing.T) {
 			Demand: grid.Demand{Chunks: []grid.Chunk{{Count: x.processes, Processes: 1, Cores: 1}}}, Sites: x.choice,
 			Coallocation: &grid.Coallocation{Sites: x.sites, PerSite: max(1, x.least), Reach: x.reach},
 		}
-		if got := tooWide(&j, append(known[:3:3], x.more...)); (got == "") != (x.says == "") || !strings.Contains(got, x.says) {
-			t.Errorf("%+v: %q", x, got)
+		if got := tooWide(&j, append(known[:3:3], x.more...)); (got == nil) != (x.says == "") || got != nil && !strings.Contains(got.Error(), x.says) {
+			t.Errorf("%+v: %v", x, got)
 		}
 	}
 }
@@ -92,8 +92,8 @@ func TestWorldsApart(t *testing.T) {
 	for kind, apart := range map[string]bool{"": false, "MPI": false, "MPICH": false, "MPICH2": false, "OpenMPI": false, "Open-MPI": false, "IntelMPI": true, "own": true} {
 		for _, reach := range []bool{false, true} {
 			j := grid.Job{Program: grid.Program{Parallel: kind}, Coallocation: &grid.Coallocation{Sites: 2, PerSite: 1, Reach: reach}}
-			if why := worldsApart(&j); (why != "") != (apart && reach) || why != "" && !strings.Contains(why, kind+" starts no program over several sites") {
-				t.Errorf("%q, reach %v: %q", kind, reach, why)
+			if err := worldsApart(&j); (err != nil) != (apart && reach) || err != nil && !strings.Contains(err.Error(), kind+" starts no program over several sites") {
+				t.Errorf("%q, reach %v: %v", kind, reach, err)
 			}
 		}
 	}

@@ -29,8 +29,8 @@ func (b *Book) Check(now grid.Tick) error {
 		if r.State == grid.Tentative && (r.Until == 0 || now >= r.Until) || !r.State.Over() && now >= r.End {
 			wrong("limited", "%s is %v", r.ID, r.State)
 		}
-		if !r.State.Over() && r.State != grid.Active && b.displaced(r) != "" {
-			wrong("clear", "%s: %s", r.ID, b.displaced(r))
+		if !r.State.Over() && r.State != grid.Active && b.displacedBy(r) != nil {
+			wrong("clear", "%s: %s", r.ID, b.displacedBy(r).reason())
 		}
 	}
 	return errors.Join(errs...)

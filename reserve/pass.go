@@ -40,8 +40,8 @@ func (b *Book) due(is *grid.Reservation, now grid.Tick) (s grid.ReservationState
 	switch {
 	case is.State.Over():
 		return 0, "", false
-	case is.State != grid.Active && b.displaced(is) != "":
-		return grid.ReservationLost, b.displaced(is), true
+	case is.State != grid.Active && b.displacedBy(is) != nil:
+		return grid.ReservationLost, b.displacedBy(is).reason(), true
 	}
 	return s, why, at != 0 && now >= at
 }
@@ -76,14 +76,20 @@ func (b *Book) deadline(is *grid.Reservation) (at grid.Tick, s grid.ReservationS
 	return at, s, why
 }
 
-// displaced is the maintenance that takes the place of a reservation.
-func (b *Book) displaced(is *grid.Reservation) string {
-	for _, w := range b.rules.Maintenance {
+// displacedBy is the maintenance that takes the place of a reservation; nil is none.
+func (b *Book) displacedBy(is *grid.Reservation) *Window {
+	for i := range b.rules.Maintenance {
+		w := &b.rules.Maintenance[i]
 		if slices.ContainsFunc(places(is), func(p grid.Place) bool { return w.wants(is, p) }) {
-			return "the operator needs its place: maintenance " + w.Name + " from " + w.Start.Stamp() + " to " + w.End.Stamp()
+			return w
 		}
 	}
-	return ""
+	return nil
+}
+
+// reason is what the holder of a reservation that is displaced is told.
+func (w *Window) reason() string {
+	return "the operator needs its place: maintenance " + w.Name + " from " + w.Start.Stamp() + " to " + w.End.Stamp()
 }
 
 // Next is when something is due; 0 is never.

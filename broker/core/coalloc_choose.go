@@ -281,7 +281,8 @@ func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan
 		s.wholes.tell(a.rec.Of, "its start is planned, and not near enough to reserve", got.Start)
 		s.wake(a, a.rec.Next)
 	default:
-		if choice.Why = s.unpaid(&r.Job, &got.Allocated); choice.Why != "" { // nothing is reserved for nothing
+		if short := s.unpaid(&r.Job, &got.Allocated); short != nil { // nothing is reserved for nothing
+			choice.Why = short.Error()
 			s.vain(a, choice.Why)
 			return
 		}

@@ -50,13 +50,13 @@ func (s *coallocation) weighDraft(d *draft) {
 
 // paid leaves nothing of a choice that the budget of the job's user does not cover: a round of it would be given up.
 func (s *coallocation) paid(d *draft, got *plan.Allocated) {
-	if why := s.unpaid(&d.job.Job, got); why != "" {
-		*got = plan.Allocated{Best: got.Best, Why: why}
+	if short := s.unpaid(&d.job.Job, got); short != nil {
+		*got = plan.Allocated{Best: got.Best, Why: short.Error()}
 	}
 }
 
-// unpaid says of which of the chosen sites the budget of the job's user does not cover what it asks, beside those before it; "" of none.
-func (s *coallocation) unpaid(j *grid.Job, got *plan.Allocated) string {
+// unpaid says of which of the chosen sites the budget of the job's user does not cover what it asks, beside those before it; nil of none.
+func (s *coallocation) unpaid(j *grid.Job, got *plan.Allocated) error {
 	costs := make([]grid.Amount, len(got.Parts))
 	for i := range got.Parts {
 		rate, cores := rateOf(&got.Parts[i])
@@ -64,7 +64,7 @@ func (s *coallocation) unpaid(j *grid.Job, got *plan.Allocated) string {
 	}
 	at, no := s.wholes.short(j, costs)
 	if no == nil {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s: %s", got.Parts[at].Site, words(no))
+	return fmt.Errorf("%s: %s", got.Parts[at].Site, words(no))
 }

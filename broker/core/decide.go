@@ -39,7 +39,7 @@ func (c *search) candidate(j *job, r *round, i int, p grid.PeerID) grid.Candidat
 	row.Delivery += c.fetching(j)
 	a := r.replies[p]
 	row.Refusal = c.refusal(j, a, i, p)
-	if row.Told = a != nil && a.told && (row.Refusal == nil || row.Refusal.Reason == notAsked); row.Told && a.least != nil {
+	if row.Told = a != nil && a.told && row.Refusal == a.answers[i].Refusal; row.Told && a.least != nil {
 		row.Least, row.Run = a.least[i], runTime(j.rec.Job.Walltime, site.Speed)
 	}
 	if row.Refusal != nil {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -345,45 +346,46 @@ func (c *terms) admitTerms(j *grid.Job) error {
 		return fmt.Errorf("%w: the deadline %s has passed", grid.ErrInvalid, t.Deadline.Stamp())
 	}
 	for _, d := range t.After {
-		if why := c.unknownTo(j, d); why != "" {
-			return fmt.Errorf("%w: the dependency %s: %s", grid.ErrInvalid, strings.TrimSpace(string(d.Kind)+" "+d.On), why)
+		if err := c.unknownTo(j, d); err != nil {
+			return fmt.Errorf("%w: the dependency %s: %w", grid.ErrInvalid, strings.TrimSpace(string(d.Kind)+" "+d.On), err)
 		}
 	}
 	return nil
 }
 
-func (c *terms) unknownTo(j *grid.Job, d grid.Dependency) string {
+// unknownTo says why a job cannot wait for that; nil where it can.
+func (c *terms) unknownTo(j *grid.Job, d grid.Dependency) error {
 	if d.Kind == grid.Singleton {
 		if j.Name == "" {
-			return "a job without a name has no namesakes: name it"
+			return errors.New("a job without a name has no namesakes: name it")
 		}
-		return ""
+		return nil
 	}
 	if site := grid.JobID(d.On).Site(); site != c.cfg.Site.Name {
-		return fmt.Sprintf("a job waits for jobs of its own home alone, and the home of that one is %s: hand this one in there", site)
+		return fmt.Errorf("a job waits for jobs of its own home alone, and the home of that one is %s: hand this one in there", site)
 	}
 	of, group := grid.User{}, grid.GroupID("")
 	if id, err := grid.ParseGroupID(d.On); err == nil {
 		g := c.groups.all[id]
 		if g == nil || g.rec.Removed {
-			return "this group is not known here, or was removed"
+			return errors.New("this group is not known here, or was removed")
 		}
 		of, group = g.rec.User, id
 		if _, n := j.ID.Group(); d.Kind == grid.AfterCorr && (n == 0 || n > g.rec.Jobs) {
-			return fmt.Sprintf("that group has the jobs 1 to %d, and this is job %d of a group (0 is of none)", g.rec.Jobs, n)
+			return fmt.Errorf("that group has the jobs 1 to %d, and this is job %d of a group (0 is of none)", g.rec.Jobs, n)
 		}
 	} else {
 		k := c.job(grid.JobID(d.On))
 		if k == nil || k.rec.Removed || !c.isHome(k) {
-			return "this job is not known here, or was removed"
+			return errors.New("this job is not known here, or was removed")
 		}
 		of = k.rec.Job.User
 	}
 	switch {
 	case of != j.User:
-		return "it belongs to another user"
+		return errors.New("it belongs to another user")
 	case d.Kind == grid.AfterCorr && group == "":
-		return "aftercorr is of a group: write its identifier, which ends with .all"
+		return errors.New("aftercorr is of a group: write its identifier, which ends with .all")
 	}
-	return ""
+	return nil
 }

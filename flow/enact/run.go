@@ -77,7 +77,7 @@ func (r *Run) Due(most int) (list []int, changed bool) {
 			if t.State != Waiting {
 				continue
 			}
-			if why := r.hindered(i); why != "" {
+			if why, never := r.hindered(i); never {
 				t.State, t.Reason = Cancelled, why
 				moved, changed = true, true
 			}
@@ -91,17 +91,17 @@ func (r *Run) Due(most int) (list []int, changed bool) {
 	return list, changed
 }
 
-// hindered says why a task can never be handed in.
-func (r *Run) hindered(i int) (why string) {
+// hindered tells whether a task can never be handed in, and why.
+func (r *Run) hindered(i int) (why string, never bool) {
 	if r.Cancelled {
-		why = "the workflow was cancelled"
+		why, never = "the workflow was cancelled", true
 	}
 	for _, k := range r.Graph[i].Needs {
 		if t := &r.Tasks[k]; t.Over() && !t.Well() && r.Broken&FailureStaysAlone == 0 {
-			why = fmt.Sprintf("task %s, which it needs, is %s", r.Graph[k].Name, t.State)
+			why, never = fmt.Sprintf("task %s, which it needs, is %s", r.Graph[k].Name, t.State), true
 		}
 	}
-	return why
+	return why, never
 }
 
 func (r *Run) due(i int) bool {
