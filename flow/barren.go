@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// barren is a time of a lane in which nothing can start that needs so much for so long, or more. What is free only
+// barren is a time of a timeline in which nothing can start that needs so much for so long, or more. What is free only
 // becomes less while a plan is made, so it stays true.
 type barren struct {
 	from, to Time

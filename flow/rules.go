@@ -270,7 +270,7 @@ func (q *problem) lookahead() *Schedule {
 // afterwards is when the last of those that need a vertex would end, were it placed so.
 func (p *planner) afterwards(x candidate) (last Time) {
 	way := &p.ways(x.Vertex)[x.Configuration]
-	x.GPUs = p.lanes[x.Executor].reserve(x.Start, x.End, way)
+	x.GPUs = p.timelines[x.Executor].reserve(x.Start, x.End, way)
 	p.at[x.Vertex] = x.Placement
 	last = x.End
 	for _, k := range p.out[x.Vertex] {
@@ -285,12 +285,12 @@ func (p *planner) afterwards(x candidate) (last Time) {
 				if ready < 0 {
 					ready = p.ready(to, e)
 				}
-				first = min(first, p.lanes[e].find(ready, way.Run[e], way, first)+way.Run[e])
+				first = min(first, p.timelines[e].find(ready, way.Run[e], way, first)+way.Run[e])
 			}
 		}
 		last = max(last, first)
 	}
-	p.lanes[x.Executor].release(x.Start, x.End, way, x.GPUs)
+	p.timelines[x.Executor].release(x.Start, x.End, way, x.GPUs)
 	p.at[x.Vertex].Executor = -1
 	return last
 }

@@ -25,12 +25,12 @@ type Schedule struct {
 // planner places vertices one after another beside those before them.
 type planner struct {
 	*problem
-	lanes   []lane
-	at      []Placement // by vertex; Executor is -1 of one that is not placed
-	copies  [][]Placement
-	release []Time // by vertex
-	arrival []Time // by executor: scratch
-	again   bool   // rerunnable vertices are replicated where a transfer costs more
+	timelines []timeline
+	at        []Placement // by vertex; Executor is -1 of one that is not placed
+	copies    [][]Placement
+	release   []Time // by vertex
+	arrival   []Time // by executor: scratch
+	again     bool   // rerunnable vertices are replicated where a transfer costs more
 }
 
 func newPlanner(q *problem) *planner {
@@ -39,15 +39,15 @@ func newPlanner(q *problem) *planner {
 	for v := range q.Vertices {
 		p.release[v] = q.Vertices[v].Release
 	}
-	p.lanes = make([]lane, len(q.on.Executors))
+	p.timelines = make([]timeline, len(q.on.Executors))
 	p.clear()
 	return p
 }
 
 // clear makes the plan empty.
 func (p *planner) clear() {
-	for e := range p.lanes {
-		p.lanes[e].reset(&p.on.Executors[e])
+	for e := range p.timelines {
+		p.timelines[e].reset(&p.on.Executors[e])
 	}
 	p.forget()
 }
@@ -115,7 +115,7 @@ func (p *planner) candidate(v, e, c int, ready, limit Time) candidate {
 	if p.again {
 		ready, x.copy = p.replica(v, e, ready)
 	}
-	start := p.lanes[e].find(ready, way.Run[e], way, limit)
+	start := p.timelines[e].find(ready, way.Run[e], way, limit)
 	x.Placement = Placement{Vertex: v, Executor: e, Configuration: c, Start: start, End: start + way.Run[e]}
 	return x
 }
@@ -142,7 +142,7 @@ func (p *planner) replica(v, e int, ready Time) (Time, Placement) {
 		if !p.can(last, way, e) {
 			continue
 		}
-		start := p.lanes[e].find(p.ready(last, e), way.Run[e], way, ready)
+		start := p.timelines[e].find(p.ready(last, e), way.Run[e], way, ready)
 		if end := start + way.Run[e]; end < ready && (best.Vertex < 0 || end < best.End) {
 			best = Placement{Vertex: last, Executor: e, Configuration: c, Start: start, End: end, Copy: true}
 		}
@@ -157,10 +157,10 @@ func (p *planner) replica(v, e int, ready Time) (Time, Placement) {
 func (p *planner) place(x candidate) {
 	if x.copy.Vertex >= 0 {
 		c := x.copy
-		c.GPUs = p.lanes[c.Executor].reserve(c.Start, c.End, &p.ways(c.Vertex)[c.Configuration])
+		c.GPUs = p.timelines[c.Executor].reserve(c.Start, c.End, &p.ways(c.Vertex)[c.Configuration])
 		p.copies[c.Vertex] = append(p.copies[c.Vertex], c)
 	}
-	x.GPUs = p.lanes[x.Executor].reserve(x.Start, x.End, &p.ways(x.Vertex)[x.Configuration])
+	x.GPUs = p.timelines[x.Executor].reserve(x.Start, x.End, &p.ways(x.Vertex)[x.Configuration])
 	p.at[x.Vertex] = x.Placement
 }
 

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// lane is a line of a chart: what one core of a site does, one task after another.
-type lane struct {
+// row is a line of a chart: what one core of a site does, one task after another.
+type row struct {
 	site  string
 	tasks []PlannedTask
 }
 
-// lanes puts tasks onto as few lines of each site as there are.
-func (p *Planned) lanes() (list []lane) {
+// rows puts tasks onto as few lines of each site as there are.
+func (p *Planned) rows() (list []row) {
 	tasks := slices.Clone(p.Tasks)
 	slices.SortStableFunc(tasks, func(a, b PlannedTask) int {
 		return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(a.Start, b.Start))
 	})
 	for _, t := range tasks {
-		k := slices.IndexFunc(list, func(l lane) bool { return l.site == t.Site && l.tasks[len(l.tasks)-1].End <= t.Start })
+		k := slices.IndexFunc(list, func(l row) bool { return l.site == t.Site && l.tasks[len(l.tasks)-1].End <= t.Start })
 		if k < 0 {
-			k, list = len(list), append(list, lane{site: t.Site})
+			k, list = len(list), append(list, row{site: t.Site})
 		}
 		list[k].tasks = append(list[k].tasks, t)
 	}
@@ -41,23 +41,23 @@ func (p *Planned) Text(out io.Writer, width int) error {
 	col := func(d time.Duration) int {
 		return min(int(float64(width)*float64(d)/float64(max(p.Makespan, 1))), width)
 	}
-	for _, l := range p.lanes() {
-		row := []rune(strings.Repeat(".", width))
+	for _, l := range p.rows() {
+		line := []rune(strings.Repeat(".", width))
 		for _, t := range l.tasks {
 			from, to := col(t.Start), max(col(t.End), col(t.Start)+1)
 			name := []rune(t.Name)
 			for k := from; k < min(to, width); k++ {
 				switch n := k - from; {
 				case n == 0:
-					row[k] = '|'
+					line[k] = '|'
 				case n <= len(name):
-					row[k] = name[n-1]
+					line[k] = name[n-1]
 				default:
-					row[k] = '='
+					line[k] = '='
 				}
 			}
 		}
-		if _, err := fmt.Fprintf(out, "%-*s %s\n", names, l.site, string(row)); err != nil {
+		if _, err := fmt.Fprintf(out, "%-*s %s\n", names, l.site, string(line)); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (p *Planned) Text(out io.Writer, width int) error {
 func (p *Planned) SVG(out io.Writer) error {
 	const width, height, left = 1000, 22, 110
 	var b strings.Builder
-	list := p.lanes()
+	list := p.rows()
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n", left+width+10, height*(len(list)+1)+6)
 	x := func(d time.Duration) float64 { return left + width*float64(d)/float64(max(p.Makespan, 1)) }
 	for k, l := range list {

@@ -2,16 +2,16 @@ package flow
 
 import "gbroker/steps"
 
-// lane is what is free at an executor over time. Its vectors have the amounts, then a 1 or 0 for each GPU, so that one
+// timeline is what is free at an executor over time. Its vectors have the amounts, then a 1 or 0 for each GPU, so that one
 // that is given to a job is its own from start to end.
-type lane struct {
+type timeline struct {
 	line       steps.Line[Time]
 	named      int // amounts before the GPUs
 	need, room []int64
 	desert     desert
 }
 
-func (l *lane) reset(x *Executor) {
+func (l *timeline) reset(x *Executor) {
 	l.named = len(x.Capacity)
 	l.desert.forget()
 	width := l.named + len(x.GPUs)
@@ -33,14 +33,14 @@ func (l *lane) reset(x *Executor) {
 }
 
 // change gives or takes what need has.
-func (l *lane) change(from, to Time, sign int64) {
+func (l *timeline) change(from, to Time, sign int64) {
 	first, end := l.line.Change(from, to, l.need, sign)
 	l.line.Settle(first, end, len(l.need))
 }
 
 // find is the earliest instant from which all that a configuration needs is free for its time; Forever where it would
 // not end before a limit.
-func (l *lane) find(ready, run Time, c *Configuration, limit Time) Time {
+func (l *timeline) find(ready, run Time, c *Configuration, limit Time) Time {
 	if run == 0 {
 		return ready
 	}
@@ -68,7 +68,7 @@ func (l *lane) find(ready, run Time, c *Configuration, limit Time) Time {
 }
 
 // gpus counts those that room has.
-func (l *lane) gpus() (n int) {
+func (l *timeline) gpus() (n int) {
 	for _, free := range l.room[l.named:] {
 		if free > 0 {
 			n++
@@ -78,7 +78,7 @@ func (l *lane) gpus() (n int) {
 }
 
 // reserve takes what a configuration needs, and tells which GPUs those are. It was found to be free.
-func (l *lane) reserve(start, end Time, c *Configuration) (gpus []int) {
+func (l *timeline) reserve(start, end Time, c *Configuration) (gpus []int) {
 	if start == end {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (l *lane) reserve(start, end Time, c *Configuration) (gpus []int) {
 }
 
 // release gives back what was reserved.
-func (l *lane) release(start, end Time, c *Configuration, gpus []int) {
+func (l *timeline) release(start, end Time, c *Configuration, gpus []int) {
 	if start == end {
 		return
 	}

@@ -6,13 +6,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a lane finds is what one finds who looks at each instant, however much it remembers of earlier searches.
-func TestLaneFinds(t *testing.T) {
+// What a timeline finds is what one finds who looks at each instant, however much it remembers of earlier searches.
+func TestTimelineFinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		some := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 		x := &Executor{Capacity: []int64{3}, GPUs: make([]string, 1)}
-		var l lane
+		var l timeline
 		l.reset(x)
 		var cores, gpus [2000]int
 		for range some("jobs", 1, 40) {
