@@ -37,6 +37,7 @@ func (c *execution) unseenAttempt(j *job, phase grid.Phase) {
 	case waits && (phase == grid.Withdrawn || j.rec.Local == ""):
 		if j.rec.Reason == "" {
 			j.rec.Reason = map[bool]string{true: "its attempt is withdrawn", false: "the batch system does not know it"}[phase == grid.Withdrawn]
+			c.show(j)
 		}
 		c.withdraw(j)
 	case phase == grid.Withdrawn || !waits && j.rec.State != grid.Running:
@@ -44,6 +45,7 @@ func (c *execution) unseenAttempt(j *job, phase grid.Phase) {
 		c.arm(j, onBatch, c.cfg.Refresh)
 	case waits:
 		j.rec.Reason = fmt.Sprintf("the batch system has not shown it for %.0f s", (c.now - j.rec.Missing).Seconds())
+		c.show(j)
 		c.withdraw(j)
 	default:
 		c.emit(Kill{c.attempt(j)}) // if it is only hidden, it does not outlive its end

@@ -13,12 +13,23 @@ type vanishing struct {
 	now grid.Tick
 	k   *job
 	out []Effect
+	onDisk
+}
+
+// Step steps, and looks whether what came of it is saved.
+func (v *vanishing) Step(now grid.Tick, ev Event) []Effect {
+	v.t.Helper()
+	effects := v.Core.Step(now, ev)
+	if err := v.missed(v.Core, effects); err != nil {
+		v.t.Errorf("%T: %v", ev, err)
+	}
+	return effects
 }
 
 func newVanishing(t *testing.T, r grid.Record) *vanishing {
 	r.Job.Home, r.Job.User = me, grid.User{Home: me, Name: "alice"}
 	r.Role, r.Owner, r.Epoch, r.Attempt, r.Local = grid.Owning, me, grid.Epoch{Term: 1}, 1, "l"
-	v := &vanishing{Core: New(signer(me, "a"), nil, []grid.Record{r}), t: t, now: 1_000_000}
+	v := &vanishing{Core: New(signer(me, "a"), nil, []grid.Record{r}), t: t, now: 1_000_000, onDisk: onDisk{}}
 	v.k = v.jobs[r.Job.ID]
 	v.out = v.Step(v.now, Boot{})
 	v.Step(v.now, Reconciled{Jobs: []grid.JobID{r.Job.ID}})

@@ -18,6 +18,7 @@ type site struct {
 	up      bool
 	wake    grid.Tick
 	journal map[grid.JobID]grid.Record
+	onDisk  onDisk // of the present life
 	state   grid.SiteState
 	cores   int
 	speed   float64
@@ -106,6 +107,9 @@ func (s *site) turn() {
 	w, ok := s.host.Turn(func() Reading { return Reading{Now: s.w.now + s.ahead} })
 	if !ok {
 		return
+	}
+	if err := s.onDisk.missed(s.host.Core(), w.Effects); err != nil {
+		s.w.t.Fatalf("%s: %v\n%s", s.name, err, s.w.story(""))
 	}
 	for _, e := range w.Effects {
 		if isWrite(e) {
