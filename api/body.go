@@ -123,26 +123,34 @@ func readSubmission(d *json.Decoder, sub *Submission) error {
 }
 
 func readFiles(d *json.Decoder) ([]File, error) {
+	tooMany := fmt.Errorf("more than %d files are declared: put them into an archive, and unpack it in the job: %w", grid.MaxFiles, grid.ErrInvalid)
+	return readList(d, grid.MaxFiles, tooMany, decodeInto[File])
+}
+
+func decodeInto[T any](d *json.Decoder, one *T) error { return d.Decode(one) }
+
+// readList reads a list, of which no more than most are ever in memory.
+func readList[T any](d *json.Decoder, most int, tooMany error, read func(*json.Decoder, *T) error) ([]T, error) {
 	t, err := d.Token()
 	if t == nil || err != nil { // null is none
 		return nil, err
 	}
 	if t != json.Delim('[') {
-		return nil, errors.New("files is no list")
+		return nil, errors.New("where a list belongs there is none")
 	}
-	var files []File
+	var list []T
 	for d.More() {
-		if len(files) == grid.MaxFiles {
-			return nil, fmt.Errorf("more than %d files are declared: put them into an archive, and unpack it in the job: %w", grid.MaxFiles, grid.ErrInvalid)
+		if len(list) == most {
+			return nil, tooMany
 		}
-		var f File
-		if err := d.Decode(&f); err != nil {
+		var one T
+		if err := read(d, &one); err != nil {
 			return nil, err
 		}
-		files = append(files, f)
+		list = append(list, one)
 	}
 	_, err = d.Token()
-	return files, err
+	return list, err
 }
 
 // open takes the beginning of an object or a list.

@@ -14,19 +14,37 @@ import (
 	"gbroker/grid"
 )
 
-// A list of files that says nothing takes no memory: it is counted while it comes.
-func TestManyEmptyFiles(t *testing.T) {
-	_, s := start(t, api.Config{})
-	body := `{"key":"k","document":"x","files":[` + strings.Repeat("{},", (api.MaxSubmission-100)/3) + `{}]}`
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	status, f := raw(t, s.Addresses()[0], nil, "POST", "/v1/jobs", body)
-	runtime.ReadMemStats(&after)
-	if status != 400 || !strings.Contains(f.Text, fmt.Sprintf("more than %d files", grid.MaxFiles)) {
-		t.Errorf("%d %+v", status, f)
+// noFlows serves workflows as far as they are not refused before.
+type noFlows struct{ api.FlowService }
+
+// A list that says nothing takes no memory, whatever it is a list of: it is counted while it comes.
+func TestLongLists(t *testing.T) {
+	_, s := start(t, api.Config{Flows: noFlows{}})
+	many := func(one string) string { return strings.Repeat(one+",", (api.MaxSubmission-200)/(len(one)+1)) + one }
+	var names strings.Builder
+	for i := range 1_500_000 {
+		fmt.Fprintf(&names, `"%d":1,`, i)
 	}
-	if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
-		t.Errorf("%d MiB were allocated to refuse it", used>>20)
+	for _, c := range []struct{ path, body, said string }{
+		{"/v1/jobs", `{"key":"k","document":"x","files":[` + many("{}") + `]}`, fmt.Sprintf("more than %d files", grid.MaxFiles)},
+		{"/v1/where", `{"document":"x","include":[` + many("{}") + `]}`, fmt.Sprintf("more than %d files", grid.MaxFiles)},
+		{"/v1/groups", `{"key":"k","jobs":[` + many("{}") + `]}`, fmt.Sprintf("at most %d jobs", grid.MaxGroup)},
+		{"/v1/flows", `{"key":"k","files":[` + many("{}") + `]}`, fmt.Sprintf("more than %d files", grid.MaxFiles)},
+		{"/v1/flows", `{"key":"k","tasks":[` + many("{}") + `]}`, fmt.Sprintf("more than %d tasks", api.MaxFlowTasks)},
+		{"/v1/flows", `{"key":"k","tasks":[{"after":[` + many(`""`) + `]}]}`, fmt.Sprintf("more than %d tasks", api.MaxFlowTasks)},
+		{"/v1/flows", `{"key":"k","tasks":[{"others":[` + many("{}") + `]}]}`, "configurations"},
+		{"/v1/flows", `{"key":"k","tasks":[{"sizes":{` + names.String() + `"x":1}}]}`, fmt.Sprintf("more than %d sizes", grid.MaxFiles)},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		status, f := raw(t, s.Addresses()[0], nil, "POST", c.path, c.body)
+		runtime.ReadMemStats(&after)
+		if status != 400 || !strings.Contains(f.Text, c.said) {
+			t.Errorf("%s %.40s: %d %+v", c.path, c.body, status, f)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
+			t.Errorf("%s %.40s: %d MiB were allocated to refuse it", c.path, c.body, used>>20)
+		}
 	}
 }
 

@@ -63,14 +63,11 @@ func (s flows) table() table {
 
 func (s flows) submit(r *request) error {
 	var sub FlowSubmission
-	if err := s.decode(r, MaxSubmission, func(d *json.Decoder) error { return d.Decode(&sub) }); err != nil {
+	if err := s.decode(r, MaxSubmission, func(d *json.Decoder) error { return readFlow(d, &sub) }); err != nil {
 		return err
 	}
 	if err := checkKey(sub.Key); err != nil {
 		return err
-	}
-	if len(sub.Files) > grid.MaxFiles {
-		return fmt.Errorf("%w: the workflow brings %d files: at most %d", grid.ErrInvalid, len(sub.Files), grid.MaxFiles)
 	}
 	for _, f := range sub.Files {
 		if err := checkPath(f.Path); err != nil {

@@ -232,22 +232,8 @@ func readGroup(d *json.Decoder, sub *GroupSubmission) error {
 }
 
 func readJobs(d *json.Decoder) ([]Submission, error) {
-	if err := open(d, '['); err != nil {
-		return nil, err
-	}
-	var jobs []Submission
-	for d.More() {
-		if len(jobs) == grid.MaxGroup {
-			return nil, fmt.Errorf("a group has at most %d jobs: hand them in as several groups: %w", grid.MaxGroup, grid.ErrInvalid)
-		}
-		var one Submission
-		if err := readSubmission(d, &one); err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, one)
-	}
-	_, err := d.Token()
-	return jobs, err
+	tooMany := fmt.Errorf("a group has at most %d jobs: hand them in as several groups: %w", grid.MaxGroup, grid.ErrInvalid)
+	return readList(d, grid.MaxGroup, tooMany, readSubmission)
 }
 
 // group is the group that the path names.
