@@ -170,7 +170,7 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 	c := core.NewFrom(cfg, b.members, func(yield func(grid.Record) bool) {
 		err = journal.Each(ctx, func(r grid.Record) error {
 			if !core.IsArchived(&r) {
-				shown = append(shown, &r)
+				shown = append(shown, brief(&r))
 			}
 			if r.Job.Home == cfg.Self && (!r.State.Terminal() || r.State == grid.Lost) {
 				open[r.Job.ID] = true

@@ -44,3 +44,34 @@ func TestBriefRecordsKeepTheirTexts(t *testing.T) {
 	j = mustOpen(t, dir)
 	brief(func(k *grid.Record) { k.State = grid.Running })
 }
+
+// After the journal was opened again the first change of a job writes no document that is as it was: a broker that starts saves
+// all of its jobs in one commit, and their documents would be in memory together.
+func TestBriefRecordsWriteNoDocumentAnew(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir)
+	c := save(1)
+	r := of(c)
+	r.State = grid.Ready
+	r.Job.Program.Arguments = []string{strings.Repeat("x", longTexts)}
+	mustCommit(t, j, c)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = mustOpen(t, dir)
+	read, err := j.Record(t.Context(), r.Job.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.State, read.Job.Program = grid.Assigned, read.Job.Program.Brief()
+	b := grid.Saved(&read)
+	b.Brief = true
+	if l, err := j.line(t.Context(), b); err != nil || l.document != nil {
+		t.Errorf("%d bytes of its document are written again, %v", len(l.document), err)
+	}
+	read.Job.Name = "another"
+	if l, err := j.line(t.Context(), b); err != nil || len(l.document) < longTexts {
+		t.Errorf("of a document that has changed %d bytes are written, %v", len(l.document), err)
+	}
+}

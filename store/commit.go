@@ -171,7 +171,12 @@ func (j *Journal) line(ctx context.Context, c grid.Change) (l line, err error) {
 		if err != nil {
 			return l, fmt.Errorf("the texts of job %s: %w", id, err)
 		}
-		c.Record = c.Whole(&before)
+		whole := c.Whole(&before)
+		if reflect.DeepEqual(before.Job, whole.Job) {
+			j.written[id] = r.Job // as it is since before the journal was opened: it is not written again, nor kept until all are
+		} else {
+			c.Record = whole
+		}
 	}
 	l.Change = c
 	if l.kind, err = nameOf(c.Kind); err != nil || c.Record == nil {

@@ -136,6 +136,9 @@ func (c *kernel) job(id grid.JobID) *job {
 	j := &job{rec: r, said: saidOf(&r)}
 	c.unarchive(id)
 	c.jobs[id] = j
+	if c.isLong(j) {
+		j.letTextsGo() // it is durable
+	}
 	c.keepLive(j)
 	return j
 }

@@ -20,12 +20,17 @@ func (c *kernel) shorten() {
 	for id := range c.long { // in any order: nothing leaves here
 		delete(c.long, id)
 		if j := c.jobs[id]; j != nil && c.isLong(j) {
-			j.ownSum, j.brief = wire.JobDigest(j.rec.Job), j.rec.Job.Program.TextSize()
-			j.rec.Job.Program = j.rec.Job.Program.Brief()
-			if j.digest == (grid.Hash{}) {
-				j.digest = j.ownSum
-			}
+			j.letTextsGo()
 		}
+	}
+}
+
+// letTextsGo makes the record brief, once the journal has it whole.
+func (j *job) letTextsGo() {
+	j.ownSum, j.brief = wire.JobDigest(j.rec.Job), j.rec.Job.Program.TextSize()
+	j.rec.Job.Program = j.rec.Job.Program.Brief()
+	if j.digest == (grid.Hash{}) {
+		j.digest = j.ownSum
 	}
 }
 

@@ -59,6 +59,25 @@ func TestALongDocumentIsInTheJournalAlone(t *testing.T) {
 	}
 }
 
+// One that has ended, and is taken up again from the journal, comes without its texts.
+func TestALongDocumentOfAnEndedJobStaysInTheJournal(t *testing.T) {
+	t.Parallel()
+	r := longRecord(1, me, grid.Completed)
+	r.Role, r.Job.Program.Arguments = grid.Tombstone, []string{strings.Repeat("x", 20<<10)}
+	digest := wire.JobDigest(r.Job)
+	c, _ := kept(t, r)
+	if _, is := c.archive[r.Job.ID]; !is {
+		t.Fatal("it is not archived: this shows nothing")
+	}
+	j := c.job(r.Job.ID)
+	if j.rec.Job.Program.TextSize() != 0 || j.brief < 20<<10 || j.sum() != digest {
+		t.Errorf("%d bytes are in memory, %d are not; its digest is kept %t", j.rec.Job.Program.TextSize(), j.brief, j.sum() == digest)
+	}
+	if whole := c.whole(j); wire.JobDigest(whole) != digest {
+		t.Errorf("read whole it has %d bytes of its texts", whole.Program.TextSize())
+	}
+}
+
 // A new version has the texts of the one before, and is brief again once it is durable. What is removed has none.
 func TestANewVersionOfALongDocumentIsWhole(t *testing.T) {
 	t.Parallel()
