@@ -48,8 +48,9 @@ type Disk struct {
 type MemberAtGlance struct {
 	Name    grid.SiteName `json:"name"`
 	State   string        `json:"state"`
-	Version string        `json:"version"` // "" until heard
-	Jobs    int           `json:"jobs"`    // of this home that are there
+	Contact string        `json:"contact,omitempty"` // as that of a Site
+	Version string        `json:"version"`           // "" until heard
+	Jobs    int           `json:"jobs"`              // of this home that are there
 	// OtherKey tells that it has another grid key than this broker.
 	OtherKey bool `json:"other_grid_key,omitempty"`
 }

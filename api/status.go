@@ -182,6 +182,20 @@ func newHistory(id grid.JobID, events []grid.Event) History {
 	return h
 }
 
+// StateInWords is how people are told of a neighbour's state: by what is known of the contact
+// with one that is not alive, else by the state itself.
+func StateInWords(state, contact string) string {
+	switch contact {
+	case grid.NeverHeard.String():
+		return "never heard"
+	case grid.Refused.String():
+		return "refused: does it list you?"
+	case grid.OtherKey.String():
+		return "another key answers"
+	}
+	return state
+}
+
 // Site is one line of `gclient sites`.
 type Site struct {
 	Name  grid.SiteName `json:"name"`

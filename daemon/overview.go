@@ -38,7 +38,8 @@ func (s *site) overview() api.Overview {
 	})
 	for _, m := range s.memberList() {
 		o.Members = append(o.Members, api.MemberAtGlance{
-			Name: m.Name, State: s.overlay.Liveness(m.Peer).String(), Version: s.versionOf(m.Peer), Jobs: there[string(m.Peer)], OtherKey: s.overlay.OtherKey(m.Peer),
+			Name: m.Name, State: s.overlay.Liveness(m.Peer).String(), Contact: s.overlay.Contact(m.Peer).String(), Version: s.versionOf(m.Peer),
+			Jobs: there[string(m.Peer)], OtherKey: s.overlay.OtherKey(m.Peer),
 		})
 	}
 	return o

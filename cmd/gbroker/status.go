@@ -86,7 +86,7 @@ func printOverview(w io.Writer, o *api.Overview) error {
 		if known == "" {
 			known = "-"
 		}
-		state := m.State
+		state := api.StateInWords(m.State, m.Contact)
 		if m.OtherKey {
 			state += ", has another grid key"
 		}

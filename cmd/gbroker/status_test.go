@@ -14,6 +14,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/daemon"
+	"gbroker/grid"
 	"gbroker/internal/cli"
 )
 
@@ -129,5 +130,17 @@ func TestStatusOfDaemon(t *testing.T) {
 		if status, text := get(t, cfg.Socket, path); status != http.StatusOK || text != want {
 			t.Errorf("%s: %d %q", path, status, text)
 		}
+	}
+}
+
+// A neighbour that is not alive is told of in the words of `gclient sites`.
+func TestStatusOfContact(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	if err := printOverview(&b, &api.Overview{Members: []api.MemberAtGlance{{Name: "b", State: "dead", Contact: grid.Refused.String()}, {Name: "c", State: "dead"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "b          refused: does it list you?") || !strings.Contains(b.String(), "c          dead") {
+		t.Errorf("it is shown as\n%s", &b)
 	}
 }

@@ -245,15 +245,7 @@ func stateOf(s api.Site) string {
 		}
 		return fmt.Sprintf("far, %s ago", age)
 	}
-	switch s.Contact {
-	case grid.NeverHeard.String():
-		return "never heard"
-	case grid.Refused.String():
-		return "refused: does it list you?"
-	case grid.OtherKey.String():
-		return "another key answers"
-	}
-	return s.State
+	return api.StateInWords(s.State, s.Contact)
 }
 
 func printSites(w io.Writer, list []api.Site) error {
