@@ -218,7 +218,7 @@ func (p *program) flowWait() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE:    p.orFlow(waitFlow(&f), p.noFlow),
 	}
-	cmd.Flags().StringVar(&f.output, "output", "", "wait, and fetch what the last tasks left into a folder of `DIR` each")
+	cli.FolderVar(cmd, &f.output, "output", "wait, and fetch what the last tasks left into a folder of `DIR` each")
 	jsonFlag(cmd, &f.json)
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 
 	"gbroker/api"
 	"gbroker/api/workflow"
+	"gbroker/internal/cli"
 )
 
 // flowSubmission is what the flags of flow submit and flow resume say.
@@ -24,10 +25,10 @@ type flowSubmission struct {
 }
 
 func (f *flowSubmission) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.key, "key", "", "submit under this `KEY`: the same key again is the same workflow")
+	cli.KeyVar(cmd, &f.key, "key", "submit under this `KEY`: the same key again is the same workflow")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until it has ended")
 	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run one of its tasks: one may come")
-	cmd.Flags().StringVar(&f.output, "output", "", "wait, and fetch what the last tasks left into a folder of `DIR` each")
+	cli.FolderVar(cmd, &f.output, "output", "wait, and fetch what the last tasks left into a folder of `DIR` each")
 	jsonFlag(cmd, &f.json)
 }
 

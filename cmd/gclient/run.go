@@ -48,7 +48,7 @@ fetches its output into files of a folder instead.`,
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the program is its own
 	cmd.Flags().BoolVar(&once, "once", false, "start the program once, whatever the number of processes")
-	cmd.Flags().StringVar(&f.output, "output", "", "fetch the output into `DIR` instead of printing it")
+	cli.FolderVar(cmd, &f.output, "output", "fetch the output into `DIR` instead of printing it")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	bringFlag(cmd, &f.said)
 	feeFlag(cmd, &f.said)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -109,12 +107,6 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeDocuments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("output") && f.output == "" {
-				return cli.BadUsage("--output names no folder: give one, or leave --output out")
-			}
-			if f.key != "" && strings.ContainsFunc(f.key, unicode.IsSpace) {
-				return cli.BadUsage("--key %q: a key has no blanks", f.key)
-			}
 			if f.key == "" {
 				f.key = rand.Text()
 			}
@@ -131,7 +123,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the end, and end with the job's exit status")
-	cmd.Flags().StringVar(&f.output, "output", "", "wait, then fetch the job's output into `DIR`")
+	cli.FolderVar(cmd, &f.output, "output", "wait, then fetch the job's output into `DIR`")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
 	cmd.Flags().BoolVar(&f.rerunnable, "rerunnable", false, "the job may be started again if the site that runs it is lost")
 	cmd.Flags().BoolVar(&f.anyway, "queue-anyway", false, "hand it in though no known site could ever run it: one may come")
@@ -142,7 +134,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().StringVar(&f.credentials, "credentials", "", "of the places that the document names by URI, a `FILE` of mode 0600; by default ~/.config/gbroker/credentials")
 	f.flags(cmd)
 	requireFlag(cmd, &f.require)
-	cmd.Flags().StringVar(&f.key, "key", "", "the same `KEY` is the same job; by default each submission makes its own")
+	cli.KeyVar(cmd, &f.key, "key", "the same `KEY` is the same job; by default each submission makes its own")
 	jsonFlag(cmd, &f.json)
 	return cmd
 }

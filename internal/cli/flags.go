@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -105,6 +106,43 @@ func (s size) Set(text string) (err error) {
 // SizeVar adds a flag of a number of bytes, with a unit or without.
 func SizeVar(cmd *cobra.Command, to *int64, name, usage string) {
 	cmd.Flags().Var(size{to}, name, usage)
+}
+
+// word is a flag of a text that is not empty.
+type word struct {
+	to     *string
+	empty  string // what is said of an empty one
+	blanks bool   // it may have some
+}
+
+func (w word) String() string {
+	if w.to == nil {
+		return ""
+	}
+	return *w.to
+}
+
+func (w word) Type() string { return "string" }
+
+func (w word) Set(text string) error {
+	switch {
+	case text == "":
+		return errors.New(w.empty)
+	case !w.blanks && strings.ContainsFunc(text, unicode.IsSpace):
+		return errors.New("it has blanks, and may have none")
+	}
+	*w.to = text
+	return nil
+}
+
+// FolderVar adds a flag of a folder. An empty name is none: a script in which a variable is not set must not be taken to leave the flag out.
+func FolderVar(cmd *cobra.Command, to *string, name, usage string) {
+	cmd.Flags().Var(word{to, "it names no folder: give one, or leave the flag out", true}, name, usage)
+}
+
+// KeyVar adds a flag of a key, which is not empty likewise, and has no blanks.
+func KeyVar(cmd *cobra.Command, to *string, name, usage string) {
+	cmd.Flags().Var(word{to, "it is empty: give a key, or leave the flag out", false}, name, usage)
 }
 
 // flagError says what is wrong with a flag, and what may have been meant.
