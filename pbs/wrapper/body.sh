@@ -294,6 +294,13 @@ explain() {
 	2321*)
 		interpreter=$(dd if="$1" bs=256 count=1 2>/dev/null | tr -d '\000' | sed -n '1{s/^#![ 	]*//;s/[ 	].*//;p;q;}')
 		if [ ! -e "$interpreter" ]; then
+			cr=$(printf '\r')
+			case $interpreter in
+			*"$cr")
+				why="the executable $2 has Windows line ends, so its first line names no interpreter \"${interpreter%"$cr"}\": take them away (sed -i 's/\\r$//') before it is submitted"
+				return 1
+				;;
+			esac
 			why="the executable $2 cannot be run: its interpreter \"$interpreter\" does not exist at site $site"
 			return 1
 		fi

@@ -193,6 +193,7 @@ func TestNeverRan(t *testing.T) {
 			{"absolute and not there", grid.Program{Executable: "/no/such"}, "", 0, []string{`"/no/such"`, "does not exist", "here"}},
 			{"no permission", grid.Program{Executable: "p"}, "#!/bin/sh\n", 0o644, []string{`"p"`, "not executable"}},
 			{"bad interpreter", grid.Program{Executable: "p"}, "#! /no/interpreter -x\n", 0o755, []string{`"p"`, `"/no/interpreter"`}},
+			{"Windows line ends", grid.Program{Executable: "p"}, "#!/bin/sh\r\necho\r\n", 0o755, []string{`"p"`, "Windows line ends", `interpreter "/bin/sh":`, `sed -i 's/\r$//'`}},
 			{"no program", grid.Program{Executable: "p"}, "\x01\x02 hello\n", 0o755, []string{`"p"`, "neither a program"}},
 			{"empty", grid.Program{Executable: "p"}, "", 0o755, []string{`"p"`, "neither a program"}},
 			{"a folder", grid.Program{Executable: "/tmp"}, "", 0, []string{`"/tmp"`, "not executable"}},

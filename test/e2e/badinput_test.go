@@ -100,6 +100,7 @@ func TestBadExecutables(t *testing.T) {
 	start(t, s)
 	must(t, os.WriteFile(filepath.Join(dir, "plain"), []byte("echo no script without its first line\n"), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "orphan"), []byte("#!/no/such/interpreter\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "windows"), []byte("#!/bin/sh\r\necho\r\n"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "garbage"), []byte("\x7fELF\x00\xffgarbage"), 0o755))
 	for name, c := range map[string]struct {
 		w    work
@@ -108,6 +109,7 @@ func TestBadExecutables(t *testing.T) {
 		"missing":        {work{program: "/no/such/program"}, []string{"/no/such/program"}},
 		"folder":         {work{program: "/tmp"}, []string{"/tmp"}},
 		"not-executable": {work{program: "plain", brings: []string{"plain"}}, []string{"plain", "chmod"}},
+		"windows":        {work{program: "windows", brings: []string{"windows"}}, []string{"windows", "Windows line ends, so its first line names no interpreter \"/bin/sh\": take them away"}},
 		"no-interpreter": {work{program: "orphan", brings: []string{"orphan"}}, []string{"orphan", "/no/such/interpreter"}},
 		"no-program":     {work{program: "garbage", brings: []string{"garbage"}}, []string{"garbage"}},
 		"input-missing":  {work{script: "true", input: "nothing.txt"}, []string{"nothing.txt"}},

@@ -348,7 +348,11 @@ func (s *Spec) explain(name string, err error) error {
 	case errors.Is(err, syscall.ENOENT) && missing != nil:
 		return fmt.Errorf("the executable %q does not exist in the working directory: send it along by a DataStaging element, or give an absolute path (PATH is not searched)", p)
 	case errors.Is(err, syscall.ENOENT):
-		return fmt.Errorf("the executable %q cannot be run: its interpreter %q does not exist at site %s", p, interpreter(name), s.Site)
+		word := interpreter(name)
+		if trimmed, windows := strings.CutSuffix(word, "\r"); windows {
+			return fmt.Errorf("the executable %q has Windows line ends, so its first line names no interpreter %q: take them away (sed -i 's/\\r$//') before it is submitted", p, trimmed)
+		}
+		return fmt.Errorf("the executable %q cannot be run: its interpreter %q does not exist at site %s", p, word, s.Site)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("the executable %q is not executable: give the file its execute permission (chmod +x) before it is submitted", p)
 	case errors.Is(err, syscall.ENOEXEC):
@@ -369,8 +373,8 @@ func interpreter(name string) string {
 	head, _ := io.ReadAll(io.LimitReader(f, 256))
 	line, _, _ := strings.Cut(string(head), "\n")
 	if rest, script := strings.CutPrefix(line, "#!"); script {
-		word, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		return strings.TrimSpace(word)
+		word, _, _ := strings.Cut(strings.TrimLeft(rest, " \t"), " ")
+		return word
 	}
 	return "the dynamic loader"
 }
