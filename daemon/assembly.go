@@ -151,7 +151,11 @@ func (s *site) ours() ours {
 		Owner: owner(s.self), Site: s.facts, Spool: s.cfg.batchSpool(),
 		Accounts: s.accounts(), Lend: s.stager.Lend,
 		Changed: func(id grid.AttemptID) { s.broker.Changed(s.ctx, id) },
-		Log:     s.log.Named("batch"),
+		Full: func() bool {
+			free, err := s.stager.Space()
+			return err == nil && free <= 0 // what cannot be read is not seen
+		},
+		Log: s.log.Named("batch"),
 	}
 }
 

@@ -63,6 +63,7 @@ type ours struct {
 	// Lend opens the folders of a job to its account.
 	Lend    func(ctx context.Context, job grid.JobID, account string) error
 	Changed func(grid.AttemptID)
+	Full    func() bool // the disk of the jobs has no room
 	Log     *zap.Logger
 }
 
@@ -72,7 +73,7 @@ func (c Config) system(o ours) (pbs.System, error) {
 		return embedded.New(embedded.Config{
 			Site: o.Site, Nodes: c.Nodes(), Queues: c.Queues(), Policy: c.Batch.Policy,
 			FileLimit: c.Batch.FileLimit, Confine: c.Batch.Confine,
-			Spool: o.Spool, Changed: o.Changed, Logger: o.Log,
+			Spool: o.Spool, Changed: o.Changed, Full: o.Full, Logger: o.Log,
 		})
 	}
 	if c.Batch.System == Pool {

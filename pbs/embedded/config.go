@@ -30,6 +30,9 @@ type Config struct {
 	// Changed is called, from any goroutine, whenever the progress of an attempt may
 	// have changed. It must not wait for a method of the System. nil: nobody is told.
 	Changed func(grid.AttemptID)
+	// Full tells that the disk of the jobs has no room: until it tells otherwise no program is
+	// started. nil: there is always room.
+	Full func() bool
 	// Grace is what a program gets between SIGTERM and SIGKILL; 0 is 5 s.
 	Grace time.Duration
 	// FileLimit is the largest file that a job may write, in bytes, its output among

@@ -57,6 +57,9 @@ func (s *System) pass(ctx context.Context) (next grid.Tick) {
 	return next
 }
 
+// lookAtRoom is after how long a full disk is looked at again.
+const lookAtRoom = grid.Second
+
 // choose takes out of the queue what starts now.
 func (s *System) choose() (chosen []*entry, next grid.Tick) {
 	s.mu.Lock()
@@ -65,6 +68,12 @@ func (s *System) choose() (chosen []*entry, next grid.Tick) {
 		next = max(at-control.Now(), 1)
 	}
 	if len(s.queue) == 0 {
+		return nil, next
+	}
+	if s.config.Full != nil && s.config.Full() {
+		if next == 0 || next > lookAtRoom {
+			next = lookAtRoom
+		}
 		return nil, next
 	}
 	now := time.Now()
