@@ -22,17 +22,18 @@ const horizon = 10 * 366 * grid.Day
 
 // Refusals that this site writes for a candidate.
 const (
-	notAlive  = "the site is not alive"
-	noCohort  = "none of the computers that it announces could hold the job"
-	noAnswer  = "no answer in time"
-	noTake    = "refused the offer a moment ago"
-	badAnswer = "the answer makes no sense"
-	diskFull  = "its disk is full"
-	tooMany   = "too many offers at once"
-	noLook    = "no estimate: the batch system does not answer"
-	nodesDown = "nodes that it needs are down"
-	drained   = "it is drained: it takes no jobs from elsewhere, and starts none of its users"
-	stranger  = "the home of the job is no neighbour of that site"
+	notAlive         = "the site is not alive"
+	tooSmallWhenSeen = "the site is not alive, and had too few processors when it was"
+	noCohort         = "none of the computers that it announces could hold the job"
+	noAnswer         = "no answer in time"
+	noTake           = "refused the offer a moment ago"
+	badAnswer        = "the answer makes no sense"
+	diskFull         = "its disk is full"
+	tooMany          = "too many offers at once"
+	noLook           = "no estimate: the batch system does not answer"
+	nodesDown        = "nodes that it needs are down"
+	drained          = "it is drained: it takes no jobs from elsewhere, and starts none of its users"
+	stranger         = "the home of the job is no neighbour of that site"
 	// homeSilent: an administrator's word lets it start here; see beforeHandingOn.
 	homeSilent = "its home is not heard, so it may run here alone"
 	// unprovable: the job came here without a certificate, or with too many.

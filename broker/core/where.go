@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gbroker/grid"
 	"gbroker/wire"
@@ -149,7 +150,7 @@ func (c *search) whereElse(w *where) {
 	for _, p := range c.targets {
 		m := c.members[p]
 		if m.live != grid.Alive {
-			w.round.replies[p] = &reply{missing: forNow(notAlive)}
+			w.round.replies[p] = absent(m, w.jobs)
 			continue
 		}
 		w.round.replies[p] = &reply{}
@@ -160,6 +161,20 @@ func (c *search) whereElse(w *where) {
 		}
 		c.send(p, r)
 	}
+}
+
+// absent is what a site that cannot be asked now would say of jobs: what is larger than all of it, as it last told, it will not run
+// when it is back. Of one that has told nothing yet that is not known.
+func absent(m *member, jobs []*job) *reply {
+	r := &reply{}
+	for _, j := range jobs {
+		no := forNow(notAlive)
+		if asked, has := j.rec.Job.Demand.Cores(), m.site.Processes; has > 0 && asked > has {
+			no = &grid.Refusal{Kind: grid.Permanent, Reason: tooSmallWhenSeen, Asked: strconv.Itoa(asked), Available: strconv.Itoa(has), TooWide: true}
+		}
+		r.answers = append(r.answers, grid.Estimate{Refusal: no})
+	}
+	return r
 }
 
 // whereAnswered ends a dry run for which nobody is waited for.
