@@ -256,13 +256,11 @@ func (b *Broker) records(ctx context.Context, ids []grid.JobID) (map[grid.JobID]
 	return all, nil
 }
 
-// CountsOf are the jobs of some groups that have not ended, by group and state.
+// CountsOf are the jobs of some groups, by group and state. Those that have neither ended nor a record wait for their turn.
 func (b *Broker) CountsOf(groups ...grid.Group) map[grid.GroupID]grid.Counts {
 	counts := make(map[grid.GroupID]grid.Counts, len(groups))
 	for _, g := range groups {
-		n := g.Ends
-		n[grid.Submitted] += max(0, g.Jobs-g.Entered)
-		counts[g.ID] = n
+		counts[g.ID] = g.Ends
 	}
 	b.view.each(func(r *grid.Record) {
 		if id, n := r.Job.ID.Group(); n > 0 && !r.State.Terminal() {
@@ -272,5 +270,10 @@ func (b *Broker) CountsOf(groups ...grid.Group) map[grid.GroupID]grid.Counts {
 			}
 		}
 	})
+	for _, g := range groups {
+		n := counts[g.ID]
+		n[grid.Submitted] += max(0, min(g.Jobs-g.Entered, g.Jobs-n.Sum()))
+		counts[g.ID] = n
+	}
 	return counts
 }

@@ -101,3 +101,22 @@ func TestAPageOfAGroupKeepsWhatIsArchivedMeanwhile(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+// Each job of a sweep counts once: also one that ended before its turn is not among those that wait for theirs.
+func TestTheCountsOfASweepAddUp(t *testing.T) {
+	t.Parallel()
+	b := &Broker{groups: newGroups(), view: newView(nil)}
+	g := grid.Group{ID: grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), Jobs: 6, Entered: 3}
+	g.Ends[grid.Killed], g.Ends[grid.Completed] = 1, 1 // the fourth, before its turn, and the first
+	for n, state := range map[int]grid.State{2: grid.Running, 3: grid.Ready} {
+		b.view.records[g.ID.Job(n)] = &grid.Record{Job: grid.Job{ID: g.ID.Job(n)}, State: state}
+	}
+	counts := b.CountsOf(g)[g.ID]
+	if counts.Sum() != g.Jobs || counts[grid.Submitted] != 2 {
+		t.Errorf("of %d jobs it counts %v", g.Jobs, counts)
+	}
+	g.Jobs = 3
+	if counts = b.CountsOf(g)[g.ID]; counts[grid.Submitted] != 0 {
+		t.Errorf("all had their turn, and it counts %v", counts)
+	}
+}

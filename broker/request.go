@@ -109,6 +109,9 @@ func (b *Broker) Cancel(ctx context.Context, id grid.JobID, by string) (r grid.R
 	}
 	certain := func(r *grid.Record) bool { return r.State.Terminal() || r.End != 0 }
 	r, known, err := b.view.until(ctx, id, certain)
+	if err == nil && !known {
+		r, _ = b.groups.outline(id) // it was no more than a number yet
+	}
 	return r, !known || certain(&r), err
 }
 

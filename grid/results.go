@@ -98,6 +98,18 @@ func (g *Group) site(name SiteName) byte {
 	return byte(k + 1)
 }
 
+// whyEnded says what is known of the end of a job without a record. What is cancelled and ran nowhere was never started, where it is kept
+// which site ran a job.
+func (g *Group) whyEnded(of Result) string {
+	switch {
+	case of.Site != "":
+		return "of this job of the group no more is kept than its end, at " + string(of.Site)
+	case of.State == Killed && !of.HasExit && of.Signal == 0 && len(g.Sites) < maxSites:
+		return "cancelled before it started"
+	}
+	return "of this job of the group no more is kept than its end"
+}
+
 // Outline is what is known of the n-th job without a record of its own: it waits for its turn, or of has what
 // became of it.
 func (g *Group) Outline(n int, of Result) Record {
@@ -112,10 +124,7 @@ func (g *Group) Outline(n int, of Result) Record {
 	case of.State != 0:
 		r.State, r.End, r.Ended = of.State, of.State, g.Ended
 		r.ExitCode, r.HasExit, r.Signal = of.ExitCode, of.HasExit, of.Signal
-		r.Reason = "of this job of the group no more is kept than its end"
-		if of.Site != "" {
-			r.Reason += ", at " + string(of.Site)
-		}
+		r.Reason = g.whyEnded(of)
 	case len(g.Coming) > 0:
 		r.Reason = "the files of its group are to come"
 	default:

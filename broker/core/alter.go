@@ -33,7 +33,7 @@ func (e Alter) token() Token { return e.Token }
 func (c *terms) alter(e Alter) {
 	j := c.job(e.Job)
 	if j == nil {
-		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: job %s", grid.ErrNotFound, e.Job)})
+		c.emit(Answer{Token: e.Token, Err: c.unmade(e.Job)})
 		return
 	}
 	switch g := c.gates.beforeChanging(j, e.Relayed); g {
@@ -65,6 +65,17 @@ func (c *terms) alter(e Alter) {
 	c.save(j, fmt.Sprintf("altered by %s: %s", e.By, e.To))
 	c.pursue(j)
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// unmade says why a job without a record is not altered: until its turn in its group comes it is no more than a number.
+func (c *terms) unmade(id grid.JobID) error {
+	switch r, known := c.groups.outline(id); {
+	case !known:
+		return fmt.Errorf("%w: job %s", grid.ErrNotFound, id)
+	case r.State.Terminal():
+		return fmt.Errorf("%w: job %s has ended", grid.ErrInvalid, id)
+	}
+	return fmt.Errorf("%w: the turn of job %s in its group has not come, and until then there is nothing to hold or to alter: try again when it has a place, or cancel it", grid.ErrNotYet, id)
 }
 
 // mayAlter refuses what cannot be.

@@ -18,7 +18,7 @@ import (
 func (c *home) cancelRequest(e CancelRequest) {
 	j := c.job(e.Job)
 	if j == nil {
-		if err := c.groups.cancelOne(e.Job); err != nil {
+		if err := c.groups.cancelOne(e.Job, e.By); err != nil {
 			c.emit(Answer{Token: e.Token, Err: err})
 			return
 		}

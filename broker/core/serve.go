@@ -177,7 +177,7 @@ func (c *relay) tell(from grid.PeerID, m *wire.Request, w *Wish) wire.Response {
 		c.home.wantGone(j, w.User+" at "+c.nameOf(from))
 		r = j.rec
 	case cancel:
-		c.groups.cancelOne(w.Job)
+		c.groups.cancelOne(w.Job, w.User+" at "+c.nameOf(from))
 		r, _ = c.groups.outline(w.Job)
 	}
 	s := c.statusOf(&r)

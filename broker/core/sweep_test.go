@@ -124,3 +124,39 @@ func TestASweepKeepsToTheLimits(t *testing.T) {
 		}
 	}
 }
+
+// A job whose turn has not come is cancelled as any other, and the history of its group says by whom; to hold or to alter it is not
+// possible yet, which is another thing than that there is none.
+func TestAJobBeforeItsTurn(t *testing.T) {
+	t.Parallel()
+	c, e := sweeping(4)
+	e.Group.AtOnce, e.Template.Inputs = 1, nil
+	id := e.Group.ID
+	c.Step(c.now+1, e)
+	held := true
+	if a, _ := only[Answer](c.Step(c.now+1, Alter{Token: 2, Job: id.Job(3), To: grid.Alteration{Held: &held}})); !errors.Is(a.Err, grid.ErrNotYet) || !strings.Contains(a.Err.Error(), "has not come") {
+		t.Errorf("held before its turn: %v", a.Err)
+	}
+	effects := c.Step(c.now+1, CancelRequest{Token: 3, Job: id.Job(3), By: "root"})
+	a, _ := only[Answer](effects)
+	if a.Err != nil || a.Record.State != grid.Killed || a.Record.Reason != "cancelled before it started" {
+		t.Errorf("cancelled before its turn: %v, %s: %q", a.Err, a.Record.State, a.Record.Reason)
+	}
+	told := false
+	for _, e := range effects {
+		if s, is := e.(Save); is {
+			for _, event := range s.Change.Events {
+				told = told || event.Why == "job 3: cancelled by root before it started"
+			}
+		}
+	}
+	if !told {
+		t.Errorf("the history of the group does not tell of it: %v", effects)
+	}
+	if a, _ := only[Answer](c.Step(c.now+1, Alter{Token: 4, Job: id.Job(3), To: grid.Alteration{Held: &held}})); !errors.Is(a.Err, grid.ErrInvalid) || !strings.Contains(a.Err.Error(), "has ended") {
+		t.Errorf("held after its end: %v", a.Err)
+	}
+	if a, _ := only[Answer](c.Step(c.now+1, Alter{Token: 5, Job: id.Job(9), To: grid.Alteration{Held: &held}})); !errors.Is(a.Err, grid.ErrNotFound) {
+		t.Errorf("a job that is not of the group: %v", a.Err)
+	}
+}

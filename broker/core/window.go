@@ -213,7 +213,7 @@ func (s *groups) endRest(g *group, as grid.State, why string) {
 }
 
 // cancelOne ends a job whose turn has not come, if no lost branch of this journal may have made it.
-func (s *groups) cancelOne(id grid.JobID) error {
+func (s *groups) cancelOne(id grid.JobID, by string) error {
 	g, n := s.of(id)
 	if g == nil || n <= g.rec.Entered || s.jobs.has(id) || g.of(n).State != 0 {
 		return nil
@@ -221,6 +221,7 @@ func (s *groups) cancelOne(id grid.JobID) error {
 	if hold := s.jobs.beforeEndingRest(g.recovered); hold != open || n <= g.seen {
 		return fmt.Errorf("%w: job %s may have been made before this start: it %s", grid.ErrNotYet, id, hold)
 	}
+	s.save(g, fmt.Sprintf("job %d: cancelled by %s before it started", n, by))
 	s.jobEnded(id, grid.Result{State: grid.Killed})
 	s.jobs.tell(grid.Record{Job: grid.Job{ID: id}, State: grid.Killed, Ended: s.jobs.instant(), Run: grid.Run{End: grid.Killed}})
 	return nil

@@ -106,7 +106,7 @@ func TestCancelBeforeTheTurn(t *testing.T) {
 	t.Parallel()
 	s := newStand()
 	id := s.sweep("1", 600, 2)
-	s.groups.cancelOne(id.Job(300))
+	s.groups.cancelOne(id.Job(300), "bob")
 	s.restart()
 	if of := s.groups.all[id].of(300); of.State != grid.Killed {
 		t.Errorf("job 300 is %v", of)
@@ -206,7 +206,7 @@ func TestEachJobIsMadeOnce(t *testing.T) {
 			case "restart":
 				s.restart()
 			case "cancel one":
-				s.groups.cancelOne(n)
+				s.groups.cancelOne(n, "bob")
 			case "cancel":
 				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
 					s.groups.cancel(s.groups.all[id], "alice")
@@ -248,7 +248,7 @@ func TestACancelAfterARollback(t *testing.T) {
 			s.groups.sighted(id.Job(seen))
 		}
 		s.settle()
-		if err := s.groups.cancelOne(id.Job(5)); err == nil {
+		if err := s.groups.cancelOne(id.Job(5), "bob"); err == nil {
 			t.Error("a job is ended that may have been made")
 		}
 		if g := s.saved[id]; g.Ends.Sum() != 2 || !g.CancelRequested || len(s.entered) != 2 {
