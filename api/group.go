@@ -151,9 +151,9 @@ func (s *Server) submitGroup(r *request) error {
 
 // warnings are those of its jobs, each once.
 func (s *Server) warnings(n *NewGroup) []string {
-	list := s.service.Warnings(&n.First.Terms)
+	list := s.service.Warnings(&n.First)
 	for i := range n.Jobs {
-		for _, w := range s.service.Warnings(&n.Jobs[i].Job.Terms) {
+		for _, w := range s.service.Warnings(&n.Jobs[i].Job) {
 			if !slices.Contains(list, w) {
 				list = append(list, w)
 			}

@@ -73,8 +73,8 @@ type UserService interface {
 	Self() (grid.Site, grid.PeerID)
 	// Submit takes a job; it is durable when Submit returns. again tells that the key was known.
 	Submit(ctx context.Context, who Identity, j NewJob) (r grid.Record, again bool, err error)
-	// Warnings are what of the terms of a job that is handed in will not come true here.
-	Warnings(t *grid.Terms) []string
+	// Warnings are what of a job that is handed in will not come true here, or may not.
+	Warnings(j *grid.Job) []string
 	// Upload takes one wanted file, whole; a file that is there already is accepted unread if its size is equal.
 	// body has the bytes from offset on, up to which an upload has come that broke.
 	Upload(ctx context.Context, who Identity, id grid.JobID, path string, offset int64, body io.Reader) error

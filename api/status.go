@@ -70,6 +70,12 @@ type Status struct {
 	WalltimeS         float64        `json:"walltime_s"` // on the reference machine
 	WalltimeDefaulted bool           `json:"walltime_defaulted"`
 	Queue             grid.QueueName `json:"queue"`
+	Deadline          Time           `json:"deadline,omitempty"`
+	NotBefore         Time           `json:"not_before,omitempty"` // before which it is not to start
+	Priority          int            `json:"priority,omitempty"`   // among the waiting jobs of its user
+	Fee               int64          `json:"fee,omitempty"`        // the most that is paid for a core and hour
+	Held              bool           `json:"held,omitempty"`
+	Altered           string         `json:"altered,omitempty"` // what is to be altered of it, and is not yet
 	CancelRequested   bool           `json:"cancel_requested"`
 	ContactLostSince  Time           `json:"contact_lost_since"`
 	// The estimates of its start: of now, of the moment it was first placed, and of the
@@ -139,6 +145,11 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 		StartEstimateAtSubmit: Time(r.PredictedStart),
 		StartEstimateAtQueue:  Time(r.ExpectedStart),
 		Demand:                NewDemand(r.Job.Demand),
+	}
+	t := &r.Job.Terms
+	s.Deadline, s.NotBefore, s.Priority, s.Fee, s.Held = Time(t.Deadline), Time(t.NotBefore), t.Priority, t.Fee, t.Held
+	if r.Altered != nil {
+		s.Altered = r.Altered.String()
 	}
 	s.MissingOutputs = []string{}
 	if r.State == grid.Completed {

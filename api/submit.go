@@ -32,7 +32,7 @@ func (s *Server) submit(r *request) error {
 		return err
 	}
 	answer.Status, answer.Again = newStatus(&record, s.service.SiteName), again
-	answer.Warnings = s.service.Warnings(&n.Job.Terms)
+	answer.Warnings = s.service.Warnings(&n.Job)
 	code := http.StatusCreated
 	if again {
 		code = http.StatusOK

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gbroker/api"
@@ -30,13 +31,18 @@ func (s service) alterHere(ctx context.Context, who api.Identity, e core.Alter) 
 	if err != nil {
 		return r, false, err
 	}
-	if e.To.OfJob() { // a deadline alone is its user's word, also where no site can make it
+	unmade := r.State < grid.Ready && len(r.Job.Demand.Chunks) == 0 // its turn in its group has not come
+	if e.To.OfJob() && !unmade {                                    // a deadline alone is its user's word, also where no site can make it
 		next, err := r.Job.With(e.To)
 		if err != nil {
 			return r, false, fmt.Errorf("%w: job %s: %w", grid.ErrInvalid, e.Job, err)
 		}
 		if r.State < grid.Running && r.End == 0 {
-			if err := s.possible(ctx, next, ""); err != nil {
+			var never *api.Impossible
+			switch err := s.possible(ctx, next, ""); {
+			case errors.As(err, &never): // what it advises is of a job that is handed in
+				return r, false, fmt.Errorf("%w: job %s stays as it is: altered so, no site that is known here could ever run it: %s", grid.ErrInvalid, e.Job, never.Why)
+			case err != nil:
 				return r, false, fmt.Errorf("job %s: %w", e.Job, err)
 			}
 		}

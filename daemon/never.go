@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gbroker/api"
 	"gbroker/broker/core"
@@ -33,6 +34,25 @@ func couldBeSpread(j *grid.Job, d grid.Decision, known []sized) bool {
 	spread := *j
 	spread.Coallocation = &grid.Coallocation{Sites: grid.MaxPartSites, PerSite: 1}
 	return tooWide(&spread, known) == nil
+}
+
+// unheard warns of a job for which every site that has been heard of is too small: one of which nothing is known yet may be larger. "" where
+// one has the cores, or all are known.
+func unheard(j *grid.Job, known []sized) string {
+	var silent []string
+	for _, s := range known {
+		switch c := &j.Sites; {
+		case len(c.Only) > 0 && !slices.Contains(c.Only, s.name) || slices.Contains(c.Not, s.name):
+		case s.processes == 0:
+			silent = append(silent, string(s.name))
+		case j.Coallocation != nil || j.Demand.Cores() <= s.processes:
+			return ""
+		}
+	}
+	if len(silent) == 0 || j.Demand.Cores() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no site that has been heard of has the %d processors that it asks for, and nothing is known yet of %s: it waits until one can run it", j.Demand.Cores(), strings.Join(silent, ", "))
 }
 
 // Never says of each job why no site that is known here could ever run it; "" where one may. Those that any site can run are not asked about.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbroker/api"
 	"gbroker/grid"
 )
 
@@ -58,5 +59,65 @@ func TestNever(t *testing.T) {
 	rows[1].Refusal = nil
 	if err := never(&wide, grid.Decision{Candidates: rows}, nil); err != nil {
 		t.Error("one may run it:", err)
+	}
+}
+
+// A job for which every site that has been heard of is too small is taken, where one may be larger, and its user is told.
+func TestUnheard(t *testing.T) {
+	t.Parallel()
+	wide := grid.Job{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 40, Processes: 1, Cores: 1}}}}
+	elsewhere, spread := wide, wide
+	elsewhere.Sites.Not = []grid.SiteName{"c"}
+	spread.Coallocation = &grid.Coallocation{Sites: 2, PerSite: 1}
+	for name, k := range map[string]struct {
+		job   grid.Job
+		known []sized
+		warns bool
+	}{
+		"one is not known":                 {wide, []sized{{name: "a", processes: 8}, {name: "c"}}, true},
+		"one is large enough":              {wide, []sized{{name: "a", processes: 40}, {name: "c"}}, false},
+		"all are known":                    {wide, []sized{{name: "a", processes: 8}, {name: "c", processes: 9}}, false},
+		"it is not to have that":           {elsewhere, []sized{{name: "a", processes: 8}, {name: "c"}}, false},
+		"several may have it together":     {spread, []sized{{name: "a", processes: 8}, {name: "c"}}, false},
+		"it asks for nothing that is told": {grid.Job{}, []sized{{name: "c"}}, false},
+	} {
+		if why := unheard(&k.job, k.known); (why != "") != k.warns || k.warns && !strings.Contains(why, "40 processors that it asks for, and nothing is known yet of c:") {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+// The jobs of a group are listed whether or not their turn has come, by the pages of the group.
+func TestJobsOfAGroup(t *testing.T) {
+	t.Parallel()
+	g := grid.Group{ID: grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), Jobs: 6, Entered: 3}
+	ask := func(page api.Members) (api.GroupRecord, error) { // two at a time, of which the first three have records
+		r := api.GroupRecord{Group: g}
+		for n := page.After + 1; n <= min(page.After+2, g.Jobs); n++ {
+			one := g.Outline(n, grid.Result{})
+			if n <= g.Entered {
+				one.State = grid.Running
+			}
+			r.Jobs = append(r.Jobs, one)
+		}
+		if page.After+2 < g.Jobs {
+			r.Next = page.After + 2
+		}
+		return r, nil
+	}
+	for name, k := range map[string]struct {
+		after  grid.JobID
+		states []grid.State
+		want   int
+	}{
+		"all":                        {"", nil, 6},
+		"behind the fourth":          {g.ID.Job(4), nil, 2},
+		"those that run":             {"", []grid.State{grid.Running}, 3},
+		"those that wait for a turn": {"", []grid.State{grid.Submitted}, 3},
+	} {
+		list, err := service{&site{}}.jobsOfGroup(k.after, 100, api.Filter{Group: g.ID, States: k.states}, ask)
+		if err != nil || len(list) != k.want {
+			t.Errorf("%s: %d jobs, %v", name, len(list), err)
+		}
 	}
 }

@@ -113,7 +113,13 @@ func (s service) keepSecrets(of map[grid.JobID][]byte) (drop func(again bool, er
 	return drop, nil
 }
 
-func (s service) Warnings(t *grid.Terms) []string { return s.site.notifier.Unsent(t) }
+func (s service) Warnings(j *grid.Job) []string {
+	list := s.site.notifier.Unsent(&j.Terms)
+	if why := unheard(j, s.site.sizes()); why != "" {
+		list = append(list, why)
+	}
+	return list
+}
 
 func newULID() (string, error) {
 	id, err := ulid.New(ulid.Timestamp(time.Now()), rand.Reader)
@@ -272,6 +278,9 @@ func (s service) Job(ctx context.Context, who api.Identity, id grid.JobID) (grid
 func (s service) Jobs(ctx context.Context, who api.Identity, after grid.JobID, limit int, f api.Filter) ([]grid.Record, error) {
 	if f.Group != "" && s.isGroupElsewhere(f.Group) {
 		return s.jobsElsewhere(ctx, who, after, limit, f)
+	}
+	if g, known := s.site.broker.Group(f.Group); known && s.mayGroup(who, &g) && !g.Removed {
+		return s.jobsOfGroup(after, limit, f, func(page api.Members) (api.GroupRecord, error) { return s.withJobs(ctx, g, page) })
 	}
 	user := who.Name
 	if who.Administrator {

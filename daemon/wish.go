@@ -137,12 +137,19 @@ func (s service) watchGroup(ctx context.Context, who api.Identity, id grid.Group
 
 // jobsElsewhere lists jobs of a group of another home, page by page as that tells them.
 func (s service) jobsElsewhere(ctx context.Context, who api.Identity, after grid.JobID, limit int, f api.Filter) (list []grid.Record, err error) {
+	return s.jobsOfGroup(after, limit, f, func(page api.Members) (api.GroupRecord, error) {
+		return s.askGroup(ctx, who, f.Group, wire.WishStatus, page)
+	})
+}
+
+// jobsOfGroup are those of its jobs that a filter passes, also those whose turn has not come, which have no records.
+func (s service) jobsOfGroup(after grid.JobID, limit int, f api.Filter, ask func(api.Members) (api.GroupRecord, error)) (list []grid.Record, err error) {
 	page := api.Members{Limit: wire.MaxMembers}
 	if of, n := after.Group(); of == f.Group {
 		page.After = n
 	}
 	for {
-		g, err := s.askGroup(ctx, who, f.Group, wire.WishStatus, page)
+		g, err := ask(page)
 		if err != nil {
 			return nil, err
 		}

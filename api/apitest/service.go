@@ -182,8 +182,8 @@ func (s *Service) Self() (grid.Site, grid.PeerID) {
 }
 
 // Warnings are about mail, which nobody sends here.
-func (s *Service) Warnings(t *grid.Terms) (list []string) {
-	for _, n := range t.Notify {
+func (s *Service) Warnings(j *grid.Job) (list []string) {
+	for _, n := range j.Terms.Notify {
 		if to := n.Mail(); to != "" {
 			list = append(list, "no mail will go to "+to)
 		}

@@ -299,8 +299,10 @@ func (f *flow) judge(i int, r *grid.Record) error {
 	switch {
 	case r.State != grid.Completed:
 		return fmt.Errorf("job %s is %s: %s", r.Job.ID, r.State, r.Reason)
-	case r.ExitCode != 0 || r.Signal != 0:
-		return fmt.Errorf("job %s ended with status %d, signal %d", r.Job.ID, r.ExitCode, r.Signal)
+	case r.Signal != 0:
+		return fmt.Errorf("job %s was ended by signal %d", r.Job.ID, r.Signal)
+	case r.ExitCode != 0:
+		return fmt.Errorf("job %s ended with status %d", r.Job.ID, r.ExitCode)
 	}
 	for _, o := range f.parts[i].Job.Outputs {
 		left := slices.ContainsFunc(r.Outputs, func(x grid.File) bool { return x.Path == o.Target })

@@ -261,6 +261,8 @@ func (k *Keeper) make(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 func (k *Keeper) find(who api.Identity, id api.FlowID) (*flow, error) {
 	f := k.flows[id]
 	switch {
+	case f == nil && grid.JobID(id).Site() == k.config.Site:
+		return nil, fmt.Errorf("%w: the workflow %s is not known here, or was removed", grid.ErrNotFound, id)
 	case f == nil:
 		return nil, fmt.Errorf("%w: the workflow %s is not known here; it is known at its home, the site %s", grid.ErrNotFound, id, grid.JobID(id).Site())
 	case !who.Administrator && f.spec.User != who.Name:

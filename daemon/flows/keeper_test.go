@@ -228,3 +228,33 @@ func TestRefused(t *testing.T) {
 		}
 	})
 }
+
+// Of a workflow that is gone its home does not say that its home knows it; of one of elsewhere it says where it is known.
+func TestAWorkflowThatIsNotHere(t *testing.T) {
+	t.Parallel()
+	k, stop := keeper(t, t.TempDir(), &broker{})
+	defer stop()
+	for id, want := range map[api.FlowID]string{
+		"home.01ABCDEFGHJKMNPQRSTVWXYZ00.flow":  "is not known here, or was removed",
+		"there.01ABCDEFGHJKMNPQRSTVWXYZ00.flow": "it is known at its home, the site there",
+	} {
+		if _, err := k.Flow(t.Context(), bob, id); !errors.Is(err, grid.ErrNotFound) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, not %q", id, err, want)
+		}
+	}
+}
+
+// Why a task failed names its status, or the signal that ended it, and not both.
+func TestHowATaskEnded(t *testing.T) {
+	t.Parallel()
+	f := &flow{parts: []api.FlowPart{{}}}
+	for want, r := range map[string]grid.Record{
+		"job a.1 ended with status 3":   {Run: grid.Run{ExitCode: 3}},
+		"job a.1 was ended by signal 9": {Run: grid.Run{ExitCode: 137, Signal: 9}},
+	} {
+		r.State, r.Job.ID = grid.Completed, "a.1"
+		if err := f.judge(0, &r); err == nil || err.Error() != want {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+}
