@@ -102,7 +102,7 @@ func cancelOne(cmd *cobra.Command, c *api.Client, id string, asJSON bool) error 
 	}
 	r, err := c.Cancel(cmd.Context(), grid.JobID(id))
 	if err != nil {
-		return err
+		return orGroup(grid.JobID(id), err, func(g grid.GroupID) error { return cancelGroup(cmd, c, g, asJSON) })
 	}
 	if asJSON {
 		if err := cli.PrintJSON(cmd.OutOrStdout(), r); err != nil {

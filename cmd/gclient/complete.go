@@ -59,7 +59,7 @@ func (p *program) completeAllJobs(cmd *cobra.Command, args []string, begun strin
 		}
 		groups, err := c.Groups(ctx)
 		for _, g := range groups.Groups {
-			add(string(g.ID), fmt.Sprintf("%d jobs %s", g.Jobs, printable(g.Name)))
+			add(string(g.ID), jobsText(g.Jobs)+" "+printable(g.Name))
 		}
 		return err
 	})

@@ -179,7 +179,7 @@ long as jobs do: 'gclient remove' takes them one by one. One that has not ended 
 
 // removeFlow forgets a workflow.
 func removeFlow(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
-	return c.RemoveFlow(cmd.Context(), id)
+	return removed(cmd, id, c.RemoveFlow(cmd.Context(), id))
 }
 
 func (p *program) flowResume() *cobra.Command {

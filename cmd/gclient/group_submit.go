@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,7 +77,7 @@ func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files
 	}
 	warnings(cmd, a.Warnings)
 	if sub.Sweep != nil {
-		cmd.PrintErrf("gclient: %d jobs, as one group\n", a.Jobs)
+		cmd.PrintErrf("gclient: %s, as one group\n", jobsText(a.Jobs))
 	}
 	status := a.GroupStatus
 	if a.Coming > 0 {
@@ -153,4 +154,12 @@ func sendAll(cmd *cobra.Command, c *api.Client, documents []*document, a *api.Gr
 		}
 	}
 	return nil
+}
+
+// jobsText is a number of jobs.
+func jobsText(n int) string {
+	if n == 1 {
+		return "1 job"
+	}
+	return strconv.Itoa(n) + " jobs"
 }

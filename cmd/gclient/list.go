@@ -140,11 +140,13 @@ func (l *listing) each(cmd *cobra.Command, c *api.Client, args []string, f api.F
 		return err
 	}
 	f.Unswept = true
-	give = merged(sweeps, give)
-	if err := pages(cmd.Context(), c, f, from, limit, give); err != nil {
-		return err
-	}
-	return give(nil)
+	return inPages(give, func(give func([]api.Status) error) error {
+		give = merged(sweeps, give)
+		if err := pages(cmd.Context(), c, f, from, limit, give); err != nil {
+			return err
+		}
+		return give(nil)
+	})
 }
 
 // inPages gives in pages what see gives one by one: the lines of a page are alike.

@@ -34,7 +34,8 @@ its output begins anew; that is said on stderr, as is where the job is.
 Of jobs of a group, as GROUP[3-10,12], and of the parts of a job over several sites, it prints one after the other;
 -f prints the lines of all parts as they come, each behind the name of its site.
 
-Of a job that has not started it prints nothing, and ends with exit code 3 unless -f is given.`,
+Of a job that has not started it prints nothing, and ends with exit code 3 unless -f is given; of one that ended
+without a start, or is LOST, it says so, with exit code 1.`,
 		Example: `  gclient logs -f xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF
   gclient logs --stderr ID | tail
   gclient logs -f --file results/progress.csv ID`,
@@ -121,6 +122,8 @@ func (l *reader) run(ctx context.Context) error {
 		}
 		l.at.Run, l.at.Offset, l.at.Follow = p.Run, p.Offset+int64(len(p.Data)), l.follow // the first answer comes at once
 		switch {
+		case p.End && !l.follow && l.at.Offset == 0:
+			return l.unwritten(ctx)
 		case p.End:
 			return nil
 		case l.follow || len(p.Data) == api.MaxLogPiece:
@@ -130,6 +133,20 @@ func (l *reader) run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// unwritten says why there is nothing of a job that has ended: one that ran may have written nothing, which is no error.
+func (l *reader) unwritten(ctx context.Context) error {
+	s, err := l.client.Job(ctx, l.id)
+	switch {
+	case err != nil:
+		return err
+	case s.State == grid.Lost.String():
+		return cli.Exit(cli.No, fmt.Errorf("job %s is LOST, and what it wrote with it: %s", l.id, printable(s.Reason)))
+	case s.Started == 0 && s.ExitCode == nil && s.Signal == nil && s.State != grid.Completed.String():
+		return cli.Exit(cli.No, fmt.Errorf("job %s never started, and wrote nothing: it is %s", l.id, said(&s)))
+	}
+	return nil
 }
 
 // say tells on stderr what becomes of the job, of which the output says nothing.

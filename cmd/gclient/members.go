@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,10 +17,7 @@ func members(arg string) (list []grid.JobID, is bool, err error) {
 	if !is {
 		return nil, false, nil
 	}
-	group, err := grid.ParseGroupID(name)
-	if err != nil {
-		group, err = grid.ParseGroupID(name + ".all")
-	}
+	group, err := groupArg(name)
 	numbers, closed := strings.CutSuffix(rest, "]")
 	if err != nil || !closed {
 		return nil, true, cli.BadUsage("%.80q: jobs of a group are written as GROUP[3-10,12], GROUP being its identifier", arg)
@@ -37,6 +35,31 @@ func members(arg string) (list []grid.JobID, is bool, err error) {
 		}
 	}
 	return list, true, nil
+}
+
+// groupArg is the group of an identifier with or without its .all, as scripts of an array have it in SLURM_ARRAY_JOB_ID.
+func groupArg(text string) (grid.GroupID, error) {
+	g, err := grid.ParseGroupID(text)
+	if err == nil {
+		return g, nil
+	}
+	if g, bad := grid.ParseGroupID(text + ".all"); bad == nil {
+		return g, nil
+	}
+	return "", err
+}
+
+// orGroup tries what was not found as a job as a group: its identifier may lack the .all.
+func orGroup(id grid.JobID, err error, group func(grid.GroupID) error) error {
+	if !errors.Is(err, grid.ErrNotFound) {
+		return err
+	}
+	if g, bad := groupArg(string(id)); bad == nil {
+		if as := group(g); !errors.Is(as, grid.ErrNotFound) {
+			return as
+		}
+	}
+	return err
 }
 
 func numberRange(text string) (first, last int, err error) {

@@ -90,8 +90,13 @@ func fetchAll(cmd *cobra.Command, c *api.Client, id grid.JobID, dir string, forc
 			return fmt.Errorf("fetching %q into %s: %w", f.Path, dir, err)
 		}
 	}
-	if list.Complete && len(list.Files) == 0 {
+	switch n := len(list.Files); {
+	case list.Complete && n == 0:
 		cmd.PrintErrf("gclient: job %s has left nothing to fetch\n", id)
+	case n == 1:
+		cmd.PrintErrf("gclient: 1 file of job %s, %s, is in %s\n", id, cli.Size(total), dir)
+	case n > 1:
+		cmd.PrintErrf("gclient: %d files of job %s, %s, are in %s\n", n, id, cli.Size(total), dir)
 	}
 	if !list.Complete {
 		return cli.Exit(cli.Failed, fmt.Errorf("job %s has not ended: what there is so far was fetched; fetch again with --force when it has ended", id))

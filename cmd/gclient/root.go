@@ -111,6 +111,9 @@ func jobArg(arg string) (grid.JobID, error) {
 	case is:
 		return some[0], nil
 	}
+	if strings.HasSuffix(arg, api.FlowSuffix) {
+		return "", cli.Exit(cli.No, fmt.Errorf("%.80q is a workflow: name the job of one of its tasks, 'gclient flow status %.80s' lists them", arg, arg))
+	}
 	id, err := grid.ParseJobID(arg)
 	if err != nil {
 		return "", cli.Exit(cli.No, err)

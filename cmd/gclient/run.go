@@ -5,6 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +34,8 @@ cancels the job, and says so.
 The options before the program are those of sbatch. A program of several processes (-n) is started as
 many times, by the mpirun of the site; with --once it is started once. A PROGRAM with a slash
 in it, as ./program, goes along from here; one without is looked for at the site. --output DIR
-fetches its output into files of a folder instead.`,
+fetches its output into files of a folder instead. What comes in on standard input is not sent to the job: -i FILE gives
+it a file as that.`,
 		Example: `  gclient run -n 16 -t 1:00:00 -- ./program args
   gclient run --mem=4G -- python3 -c 'print(1)'`,
 		Args: cobra.MinimumNArgs(1),
@@ -43,6 +49,9 @@ fetches its output into files of a folder instead.`,
 				return mistakes(cmd, err)
 			}
 			f.key = rand.Text()
+			if !slices.ContainsFunc(f.said.directives, func(d string) bool { return strings.HasPrefix(d, "--input=") }) && piped(cmd.InOrStdin()) {
+				warnings(cmd, []string{"standard input is not sent to the job: put it into a file, and give it with -i FILE"})
+			}
 			return p.runCommand(cmd, made, f)
 		},
 	}
@@ -57,6 +66,16 @@ fetches its output into files of a folder instead.`,
 		directiveFlag(cmd.Flags(), flag, &f.said)
 	}
 	return cmd
+}
+
+// piped tells that somebody gives a command an input: a pipe, or a file with something in it.
+func piped(in io.Reader) bool {
+	f, is := in.(*os.File)
+	if !is {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().Type() == fs.ModeNamedPipe || info.Mode().IsRegular() && info.Size() > 0)
 }
 
 // directiveFlag makes an option of sbatch a flag.

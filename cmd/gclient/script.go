@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"path"
@@ -10,7 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"gbroker/api"
 	"gbroker/grid"
 	"gbroker/internal/cli"
 	"gbroker/jsdl"
@@ -32,6 +36,49 @@ func directiveFlags(cmd *cobra.Command, to *spoken) {
 	bringFlag(cmd, to)
 	feeFlag(cmd, to)
 	cmd.Flags().StringVarP(&to.prefix, "prefix", "C", "", "read qsub's directives with this `PREFIX` in place of #PBS, as its -C")
+}
+
+// noDirective says, of an unknown flag that sbatch has, how it is given.
+func noDirective(cmd *cobra.Command, err error) error {
+	told := cmd.Root().FlagErrorFunc()(cmd, err)
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return told
+	}
+	for _, f := range script.Flags() {
+		if name := unknown.GetSpecifiedName(); name == f.Long || name == f.Short {
+			example := "--" + f.Long
+			if f.Form != "" {
+				example += "=" + f.Form
+			}
+			return fmt.Errorf("%w: what sbatch takes as a flag is given a script with -D, as -D %s", told, example)
+		}
+	}
+	return told
+}
+
+// scriptOf keeps a batch script that comes on standard input in a file called STDIN, until drop.
+func scriptOf(in io.Reader) (file string, drop func(), err error) {
+	text, err := io.ReadAll(io.LimitReader(in, api.MaxDocument+1))
+	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("reading the script from standard input: %w", err)
+	case len(text) > api.MaxDocument:
+		return "", nil, cli.Exit(cli.No, fmt.Errorf("the script on standard input is larger than %d bytes", api.MaxDocument))
+	case !isScript(text):
+		return "", nil, cli.Exit(cli.No, errors.New("what comes on standard input is no batch script: its first line names no interpreter, as #!/bin/sh, and it has neither #SBATCH nor #PBS lines; a document is named as a file, beside those that it names"))
+	}
+	folder, err := os.MkdirTemp("", "gclient-")
+	if err != nil {
+		return "", nil, fmt.Errorf("keeping the script of standard input: %w", err)
+	}
+	drop = func() { _ = os.RemoveAll(folder) }
+	file = filepath.Join(folder, "STDIN")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		drop()
+		return "", nil, fmt.Errorf("keeping the script of standard input: %w", err)
+	}
+	return file, drop, nil
 }
 
 // bringFlag adds the flag by which files are named that come back.

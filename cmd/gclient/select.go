@@ -27,7 +27,7 @@ func (p *program) selectionFlags(cmd *cobra.Command, s *selection) {
 	f.StringSliceVar(&s.states, "state", nil, "only jobs in one of these `STATES`, as RUNNING,READY; live is all that have not ended, ended the others")
 	f.StringVar(&s.site, "site", "", "only jobs that are at this `SITE`")
 	f.StringVar(&s.name, "name", "", "only jobs whose name fits this `PATTERN`, as 'mesh-*'")
-	f.StringVar(&s.since, "since", "", "only jobs handed in since this `TIME`: 2h, 3d, 2026-11-22 or '2026-11-22 14:00'")
+	f.StringVar(&s.since, "since", "", "only jobs handed in since this `TIME`: 2h, 3d, 14:00, 2026-11-22 or '2026-11-22 14:00'")
 	f.StringVar(&s.group, "group", "", "only jobs of the group `ID`")
 	f.StringVar(&s.user, "user", "", "only jobs of this `USER`, for administrators")
 	p.complete(cmd, "state", completeStates)
@@ -47,7 +47,7 @@ func (s *selection) filter() (f api.Filter, err error) {
 		return f, err
 	}
 	if s.group != "" {
-		if f.Group, err = grid.ParseGroupID(s.group); err != nil {
+		if f.Group, err = groupArg(s.group); err != nil {
 			return f, cli.BadUsage("--group: %v", err)
 		}
 	}
@@ -108,7 +108,26 @@ func parseSince(flag, text string) (api.Time, error) {
 			return instant(at), nil
 		}
 	}
-	return 0, cli.BadUsage("%s %.40q is no time: write it like 2h, 3d, 2026-11-22 or '2026-11-22 14:00'", flag, text)
+	if at, is := lastClock(text, time.Now()); is {
+		return instant(at), nil
+	}
+	return 0, cli.BadUsage("%s %.40q is no time: write it like 2h, 3d, 14:00, 2026-11-22 or '2026-11-22 14:00'", flag, text)
+}
+
+// lastClock reads a time of the day, which is the last such before now.
+func lastClock(text string, now time.Time) (at time.Time, is bool) {
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		t, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		at = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, now.Location())
+		if at.After(now) {
+			at = time.Date(now.Year(), now.Month(), now.Day()-1, t.Hour(), t.Minute(), t.Second(), 0, now.Location())
+		}
+		return at, true
+	}
+	return now, false
 }
 
 func instant(t time.Time) api.Time { return api.Time(grid.InstantOf(t)) }

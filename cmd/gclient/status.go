@@ -104,13 +104,16 @@ func printStatus(w io.Writer, s *api.Status) error {
 	line("home", string(s.Home))
 	line("at", sitesOf(s))
 	line("queue", string(s.Queue))
-	line("processes", strconv.Itoa(s.Processes))
-	demandLines(s.Demand, line)
-	walltime := span(s.WalltimeS)
-	if s.WalltimeDefaulted {
-		walltime += " (the site's default: the document names none)"
+	if s.Processes > 0 { // else it has no record yet, or none any more
+		line("processes", strconv.Itoa(s.Processes))
+		demandLines(s.Demand, line)
+		walltime := span(s.WalltimeS)
+		if s.WalltimeDefaulted {
+			walltime += " (the site's default: the document names none)"
+		}
+		line("walltime", walltime)
 	}
-	line("walltime", walltime)
+	termLines(s, line)
 	line("submitted", clock(s.Submitted))
 	if s.Started == 0 && !s.Terminal() {
 		line("start estimate now", clock(s.StartEstimateNow))
@@ -137,6 +140,22 @@ func printStatus(w io.Writer, s *api.Status) error {
 	}
 	fmt.Fprintln(w)
 	return printParts(w, s.Parts)
+}
+
+// termLines tell when a job may run, what is paid for it, and what is to be altered of it.
+func termLines(s *api.Status, line func(name, value string)) {
+	line("not before", clock(s.NotBefore))
+	line("must end by", clock(s.Deadline))
+	if s.Priority != 0 {
+		line("priority", strconv.Itoa(s.Priority))
+	}
+	if s.Fee != 0 {
+		line("fee", strconv.FormatInt(s.Fee, 10))
+	}
+	if s.Held && !s.Terminal() {
+		line("held", "until it is released")
+	}
+	line("to be altered", s.Altered)
 }
 
 func flush(t interface{ Flush() error }) error {

@@ -75,7 +75,7 @@ func (s *spread) of(j *grid.Job) error {
 func (p *program) submit() *cobra.Command {
 	var f submission
 	cmd := &cobra.Command{
-		Use:   "submit FILE.jsdl... | FILE.sh [ARGUMENT...]",
+		Use:   "submit FILE.jsdl... | FILE.sh [ARGUMENT...] | - [ARGUMENT...]",
 		Short: "Hand in a job, a sweep, or a group of jobs",
 		Long: `Hand in the job that a JSDL document describes, with the files beside it that it names, and
 print the job's identifier. From then on the job is safe: the broker has it on disk.
@@ -92,6 +92,7 @@ job's name where all names differ, else its number.
 
 A batch script, with #SBATCH or #PBS lines, is handed in as the job that it asks for ('gclient
 convert' shows it); words behind it are its arguments, those with dashes behind a --. An array is a group.
+With - the script is read from standard input, and called STDIN; what sbatch takes as flags is said with -D.
 
 A document with a parameter sweep stands for many jobs, which are a group likewise. They are
 made one after the other, as others end; until then each is no more than a number.
@@ -109,6 +110,14 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.key == "" {
 				f.key = rand.Text()
+			}
+			if args[0] == "-" {
+				file, drop, err := scriptOf(cmd.InOrStdin())
+				if err != nil {
+					return err
+				}
+				defer drop()
+				args[0] = file
 			}
 			if isScriptFile(args[0]) {
 				args, f.said.arguments = args[:1], args[1:]
@@ -133,6 +142,7 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 	cmd.Flags().StringVar(&f.divided, "range", "", "make a sweep of the job: the numbers `FIRST-LAST` in as many parts as make its deadline on the computers of pools, each in the variables RANGE_FIRST and RANGE_LAST")
 	cmd.Flags().StringVar(&f.credentials, "credentials", "", "of the places that the document names by URI, a `FILE` of mode 0600; by default ~/.config/gbroker/credentials")
 	f.flags(cmd)
+	cmd.SetFlagErrorFunc(noDirective)
 	requireFlag(cmd, &f.require)
 	cli.KeyVar(cmd, &f.key, "key", "the same `KEY` is the same job; by default each submission makes its own")
 	jsonFlag(cmd, &f.json)

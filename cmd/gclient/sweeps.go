@@ -67,6 +67,9 @@ func merged(lines []api.Status, give func([]api.Status) error) func([]api.Status
 
 // eachNamed gives what arguments name: a job, all jobs of a group, or some by their numbers.
 func eachNamed(cmd *cobra.Command, c *api.Client, args []string, give func([]api.Status) error) error {
+	each := func(g grid.GroupID) error {
+		return eachMember(cmd.Context(), c, g, func(m *api.Status) error { return give([]api.Status{*m}) })
+	}
 	for _, a := range args {
 		some, is, err := members(a)
 		if err != nil {
@@ -77,13 +80,15 @@ func eachNamed(cmd *cobra.Command, c *api.Client, args []string, give func([]api
 		case is:
 			err = eachOf(cmd.Context(), c, some, give)
 		case none == nil:
-			err = eachMember(cmd.Context(), c, group, func(m *api.Status) error { return give([]api.Status{*m}) })
+			err = each(group)
 		default:
 			var id grid.JobID
 			if id, err = jobArg(a); err == nil {
 				var s api.Status
 				if s, err = c.Job(cmd.Context(), id); err == nil {
 					err = give([]api.Status{s})
+				} else {
+					err = orGroup(id, err, each)
 				}
 			}
 		}

@@ -137,7 +137,11 @@ func (u *understood) lines(line func(name, value string)) {
 		line("fetched", s.Path+" from "+s.URI)
 	}
 	for _, b := range u.Bring {
-		line("comes back", fmt.Sprintf("what it makes or changes and is called like %s, up to %s", b.Pattern, cli.Size(b.Bytes)))
+		called := " and is called like " + b.Pattern
+		if b.Pattern == grid.Everything.Pattern {
+			called = ""
+		}
+		line("comes back", fmt.Sprintf("what it makes or changes%s, up to %s", called, cli.Size(b.Bytes)))
 	}
 	line("application", strings.TrimSpace(u.Application+" "+u.Version))
 	line("description", u.Description)

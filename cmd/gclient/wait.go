@@ -126,9 +126,17 @@ func (p *program) remove() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
 		RunE: p.orFlow(removeFlow, p.onEither(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
-			return c.Remove(cmd.Context(), id)
+			return removed(cmd, id, c.Remove(cmd.Context(), id))
 		}, func(cmd *cobra.Command, c *api.Client, id grid.GroupID, _ []string) error {
-			return c.RemoveGroup(cmd.Context(), id)
+			return removed(cmd, id, c.RemoveGroup(cmd.Context(), id))
 		})),
 	}
+}
+
+// removed says that something is.
+func removed[T ~string](cmd *cobra.Command, id T, err error) error {
+	if err == nil {
+		cmd.Printf("%s is removed\n", id)
+	}
+	return err
 }

@@ -30,7 +30,7 @@ with --json by events "task", and "ended" with the status of the workflow.`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return p.orFlow(watchFlow(&asJSON), p.noFlow)(cmd, args)
+				return p.orFlow(watchFlow(&asJSON), notWatched)(cmd, args)
 			}
 			from, err := api.ParsePosition(after)
 			if err != nil {
@@ -51,6 +51,11 @@ with --json by events "task", and "ended" with the status of the workflow.`,
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().StringVar(&after, "after", "", "go on behind this `POSITION`")
 	return cmd
+}
+
+// notWatched says what there is for a job or a group instead.
+func notWatched(_ *cobra.Command, args []string) error {
+	return cli.BadUsage("%.80q is no workflow: watch tells of all your jobs, or of one workflow; of a job or a group 'gclient wait' awaits the end, 'gclient logs -f' prints what a job writes, and 'gclient status' tells how it is", args[0])
 }
 
 func printEvent(cmd *cobra.Command, e api.FeedEvent, asJSON bool) error {
