@@ -221,9 +221,13 @@ func (c *Client) Forget(ctx context.Context, f Forgetting) (Forgotten, error) {
 	return done, err
 }
 
-// Resume lets a broker go on that has stopped until an administrator decides.
-func (c *Client) Resume(ctx context.Context) error {
-	return c.do(ctx, http.MethodPost, "/v1/resume", nil, nil, c.config.Answer)
+// Resume lets a broker go on that has stopped until an administrator decides, or that had a duplicate unnoticed.
+func (c *Client) Resume(ctx context.Context, unnoticed bool) (Resumed, error) {
+	path := "/v1/resume"
+	if unnoticed {
+		path += "?unnoticed=1"
+	}
+	return do[Resumed](ctx, c, http.MethodPost, path)
 }
 
 // Batch is what the batch system of the broker holds now.

@@ -56,10 +56,23 @@ const (
 	maxForgetting = 4 << 10
 )
 
+// Resumed is what a broker does that goes on.
+type Resumed struct {
+	Asked []string `json:"asked"` // the names of the neighbours that are asked before anything starts
+}
+
 func (s administration) resume(r *request) error {
-	if err := s.service.Resume(r.Context()); err != nil {
-		return fmt.Errorf("resuming this broker: %w", err)
+	unnoticed, err := r.number("unnoticed", 0, 0, 1)
+	if err != nil {
+		return err
 	}
-	r.w.WriteHeader(http.StatusNoContent)
+	done, err := s.service.Resume(r.Context(), unnoticed == 1)
+	if err != nil {
+		return fmt.Errorf("resuming: %w", err)
+	}
+	if done.Asked == nil {
+		done.Asked = []string{}
+	}
+	s.answer(r.w, http.StatusOK, done)
 	return nil
 }

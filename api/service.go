@@ -44,6 +44,8 @@ type SiteView struct {
 	// starts are judged by, and how good those were of the jobs that had to wait.
 	Started  int
 	Accuracy plan.Accuracy
+	// NotChosen is one of the neighbours' file that the rule there leaves out; Link was measured Age ago, when it was none.
+	NotChosen bool
 	// Far is a site beyond the neighbours, of which Age ago its own record was made.
 	Far        bool
 	Age        grid.Tick
@@ -143,8 +145,8 @@ type AdminService interface {
 	Forget(ctx context.Context, who Identity, f Forgetting) (Forgotten, error)
 	// End ends a job by an administrator's word, or tells whether it may be ended so.
 	End(ctx context.Context, who Identity, id grid.JobID, e Ending) (grid.Record, error)
-	// Resume lets a broker go on that has stopped until an administrator decides.
-	Resume(ctx context.Context) error
+	// Resume lets a broker go on that has stopped until an administrator decides, or that had a duplicate unnoticed.
+	Resume(ctx context.Context, unnoticed bool) (Resumed, error)
 	// Batch is what the local batch system holds now.
 	Batch(ctx context.Context) (Batch, error)
 	// Handoffs lists the jobs that are on their way to or from a neighbour.

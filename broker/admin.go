@@ -70,10 +70,10 @@ func (b *Broker) EndJob(ctx context.Context, job grid.JobID, dead, dry bool, by 
 	return a.Record, err
 }
 
-// Resume lets a broker go on that waits for its administrator.
-func (b *Broker) Resume(ctx context.Context) error {
-	_, err := b.request(ctx, func(t core.Token) core.Request { return core.Resume{Token: t} })
-	return err
+// Resume lets a broker go on that waits for its administrator, or that had a duplicate unnoticed. It names those that are asked first.
+func (b *Broker) Resume(ctx context.Context, unnoticed bool) ([]string, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Resume{Token: t, Unnoticed: unnoticed} })
+	return a.Asked, err
 }
 
 // AskElsewhere passes a user's wish on to another broker.

@@ -165,6 +165,7 @@ func (s service) has(peer grid.PeerID) bool {
 }
 
 // Resume lets the broker go on.
-func (s administration) Resume(ctx context.Context) error {
-	return s.site.broker.Resume(ctx)
+func (s administration) Resume(ctx context.Context, unnoticed bool) (api.Resumed, error) {
+	asked, err := s.site.broker.Resume(ctx, unnoticed)
+	return api.Resumed{Asked: asked}, err
 }

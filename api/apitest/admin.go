@@ -61,12 +61,15 @@ func (s *Service) End(_ context.Context, _ api.Identity, id grid.JobID, e api.En
 	return j.record, nil
 }
 
-// Resume ends the alarm of the first site.
-func (s *Service) Resume(context.Context) error {
+// Resume ends the alarm of the first site; without one there is nothing to resume.
+func (s *Service) Resume(_ context.Context, unnoticed bool) (api.Resumed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.fail == nil && s.sites[0].Alarm == "" && !unnoticed {
+		return api.Resumed{}, fmt.Errorf("%w: this broker was not stopped: nothing to resume", grid.ErrInvalid)
+	}
 	s.sites[0].Alarm = ""
-	return s.fail
+	return api.Resumed{Asked: []string{"b"}}, s.fail
 }
 
 // Batch is a batch system without jobs.

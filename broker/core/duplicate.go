@@ -35,16 +35,20 @@ func (c *recovery) stopped(ev Event) {
 	}
 	if _, goesOn := e.(Resume); goesOn {
 		c.emit(Alarm{})
-		c.emit(Answer{Token: e.token()})
+		c.emit(Answer{Token: e.token(), Asked: c.allNames()})
 		c.emit(Restart{})
 		return
 	}
 	c.emit(Answer{Token: e.token(), Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.halted())})
 }
 
-// resume asks all what the duplicate has done. Whoever had answered before is asked again: it
+// resume asks all what an unnoticed duplicate has done. Whoever had answered before is asked again: it
 // may have acted since.
 func (c *recovery) resume(e Resume) {
+	if !e.Unnoticed {
+		c.emit(Answer{Token: e.Token, Err: c.notStopped()})
+		return
+	}
 	const why = "its administrator says that it had a duplicate"
 	if r := c.rolled; r == nil {
 		c.rolledBack(why, grid.JournalID{})
@@ -57,5 +61,23 @@ func (c *recovery) resume(e Resume) {
 		c.doubtAll(grid.JournalID{})
 		c.recount()
 	}
-	c.emit(Answer{Token: e.Token})
+	c.emit(Answer{Token: e.Token, Asked: c.waitedFor()})
+}
+
+// notStopped is what is told who resumes a broker that no duplicate has stopped. To take it for rolled back would stop it.
+func (c *recovery) notStopped() error {
+	asking := ""
+	if c.recounting() {
+		asking = "; it " + c.asking()
+	}
+	return fmt.Errorf("%w: this broker was not stopped: nothing to resume%s", grid.ErrInvalid, asking)
+}
+
+// allNames are the names of all members, in order.
+func (c *recovery) allNames() (names []string) {
+	for p := range c.members {
+		names = append(names, c.nameOf(p))
+	}
+	slices.Sort(names)
+	return names
 }

@@ -152,10 +152,16 @@ func (c *search) takeUndecided() []grid.JobID {
 		}
 		j.queued = false
 		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning && !j.rec.CancelRequested {
-			switch c.gates.beforeStart(j) {
+			switch hold := c.gates.beforeStart(j); hold {
 			case open:
 				ids = append(ids, id)
 			case untilDue: // it is put up again when it is due
+			case untilAll: // it may last until an administrator does something: he reads here what
+				if why := c.gates.why(hold); j.rec.Reason != why {
+					j.rec.Reason = why
+					c.save(j, why)
+				}
+				c.backoff(j, onHandoff)
 			default:
 				c.backoff(j, onHandoff)
 			}

@@ -235,8 +235,11 @@ type Forget struct {
 }
 
 // Resume is an administrator's word that the duplicate of this broker is stopped: it asks all what
-// that one has done.
-type Resume struct{ Token Token }
+// that one has done. A broker that was not stopped by one changes nothing, unless the word is that it had one Unnoticed.
+type Resume struct {
+	Token     Token
+	Unnoticed bool
+}
 
 // Stall says that this broker did not listen for a while, or that a clock jumped. It
 // comes before the event that found it out.

@@ -18,6 +18,7 @@ type gates struct {
 		unproven(job *grid.Job, digest grid.Hash, certificates []grid.Certificate) doubt
 	}
 	recovery interface {
+		asking() string
 		begunAnew() bool
 		mayLack(j *job) bool
 		read() bool

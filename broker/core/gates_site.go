@@ -12,6 +12,22 @@ func (c *gates) beforeSearch() gate {
 	return open
 }
 
+// beforeAnyStart is what has to be known before anything starts here, whatever job it is.
+func (c *gates) beforeAnyStart() gate {
+	if c.recovery.recounting() {
+		return untilAll
+	}
+	return open
+}
+
+// why says to people what a job waits for that a gate holds.
+func (c *gates) why(hold gate) string {
+	if hold == untilAll && c.recovery.recounting() {
+		return c.recovery.asking()
+	}
+	return hold.String()
+}
+
 // beforeStrays is what has to be known before what the batch system has, and no record, is removed
 // from it: it may be of a record that was lost, and that its home has.
 func (c *gates) beforeStrays() gate {

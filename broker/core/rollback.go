@@ -183,12 +183,7 @@ func (c *recovery) recoverRollback() {
 
 // alarmRolled says what is still to be asked, whenever that has changed.
 func (c *recovery) alarmRolled() {
-	r := c.rolled
-	var names []string
-	for p := range r.waiting {
-		names = append(names, c.nameOf(p))
-	}
-	slices.Sort(names)
+	r, names := c.rolled, c.waitedFor()
 	asking := fmt.Sprintf("asking neighbours (%d of %d left: %s); one that will not come back: `gbroker forget SITE`, or remove it from the neighbours",
 		len(names), max(r.asked, len(names)), strings.Join(names, ", "))
 	if len(names) == 0 {
@@ -198,6 +193,32 @@ func (c *recovery) alarmRolled() {
 		r.alarm = text
 		c.emit(Alarm{Text: text})
 	}
+}
+
+// waitedFor are the names of the members that have not settled, in order.
+func (c *recovery) waitedFor() (names []string) {
+	if c.rolled == nil {
+		return nil
+	}
+	for p := range c.rolled.waiting {
+		names = append(names, c.nameOf(p))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// asking says, of a job that could start else, what this broker waits for.
+func (c *recovery) asking() string {
+	const namedHere = 3
+	names := c.waitedFor()
+	if len(names) == 0 {
+		return "starts nothing before its own control directories were read: this broker was put back"
+	}
+	who := strings.Join(names[:min(len(names), namedHere)], ", ")
+	if more := len(names) - namedHere; more > 0 {
+		who += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("starts nothing before %s answered what they know: this broker was put back; `gbroker forget %s`, if that will not come back", who, names[0])
 }
 
 // recount asks those that have not settled.

@@ -36,7 +36,9 @@ type search struct {
 		beforeHandingOn(j *job) gate
 		beforeStart(j *job) gate
 		beforeSearch() gate
+		beforeAnyStart() gate
 		kept(j *job) keeping
+		why(hold gate) string
 	}
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)

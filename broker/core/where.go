@@ -211,6 +211,11 @@ func (c *search) whereDecided(w *where, asked *job, rows []grid.Candidate) grid.
 			rows[i].Refusal = cmp.Or(rows[i].Refusal, no)
 		}
 	}
+	if hold := c.gates.beforeAnyStart(); hold != open { // nor is it handed on
+		for i := range rows {
+			rows[i].Refusal = cmp.Or(rows[i].Refusal, forNow(c.gates.why(hold)))
+		}
+	}
 	for best := leastTotal(rows); w.all && best >= 0; best = leastTotal(rows) {
 		if rows[best].Refusal = c.budgets.shortFor(asked, &rows[best]); rows[best].Refusal == nil {
 			rows[best].Chosen, d.Chosen = true, rows[best].Site

@@ -116,7 +116,7 @@ func (s *site) relieve() {
 func (s *site) resume() {
 	h, answered := &s.host, false
 	if h.up && h.Core() != nil && !h.frozen {
-		h.request(func(t core.Token) core.Request { return core.Resume{Token: t} }, func(a core.Answer) { answered = a.Err == nil })
+		h.request(func(t core.Token) core.Request { return core.Resume{Token: t, Unnoticed: true} }, func(a core.Answer) { answered = a.Err == nil })
 	}
 	s.w.after(5*grid.Second, func() {
 		if !answered && !s.gone && s.duplicate == nil {
