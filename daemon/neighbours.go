@@ -70,6 +70,9 @@ func loadNeighbours(c Config, name string, own grid.PeerID) (Neighbourhood, Mist
 			r.note(r.gridKeyAt, "grid_key: %v", err)
 		}
 	}
+	if r.key == nil && len(r.mistakes) == 0 { // a file cut short, as by an editor or a full disk, must not cut off all neighbours
+		r.note(nil, "the file has no field members: write members: [] to have no neighbours")
+	}
 	return n, r.sorted(), nil
 }
 

@@ -31,9 +31,9 @@ func AddNeighbour(ctx context.Context, c Config, m grid.Member) (again bool, err
 				again = true
 				return nil, nil, nil
 			case old.Name == m.Name:
-				return nil, nil, fmt.Errorf("the neighbour %s is there already, with another line: `gbroker neighbour remove %s` first: %w", m.Name, m.Name, grid.ErrInvalid)
+				return nil, nil, fmt.Errorf("the neighbour %s is there already, with another line: edit that in %s (line %d), which is taken up at once, or `gbroker neighbour remove %s` first: %w", m.Name, c.Neighbours, r.names[m.Name], m.Name, grid.ErrInvalid)
 			case old.Peer == m.Peer:
-				return nil, nil, fmt.Errorf("the peer %s is there already, as %s: `gbroker neighbour remove %s` first: %w", m.Peer, old.Name, old.Name, grid.ErrInvalid)
+				return nil, nil, fmt.Errorf("the peer %s is there already, as %s: edit that in %s (line %d), which is taken up at once, or `gbroker neighbour remove %s` first: %w", m.Peer, old.Name, c.Neighbours, r.peers[m.Peer], old.Name, grid.ErrInvalid)
 			}
 		}
 		return r.insert(lines, m), append(r.members, m), nil

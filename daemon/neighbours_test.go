@@ -70,6 +70,21 @@ func TestNeighboursRead(t *testing.T) {
 	}
 }
 
+// A file that was cut short has no members, and does not say that there are none: the old ones stay.
+func TestNeighboursCutShort(t *testing.T) {
+	t.Parallel()
+	c := initSite(t)
+	for text, wrong := range map[string]bool{"": true, "# none\n": true, "topology: {rule: full}\n": true, "members:\n": false, "members: []\n": false} {
+		if err := os.WriteFile(c.Neighbours, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadNeighbours(c)
+		if (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "write members: []") {
+			t.Errorf("%q gave %v", text, err)
+		}
+	}
+}
+
 // TestEditKeepsTheRest adds and removes one member in files of all layouts, and
 // looks at every byte.
 func TestEditKeepsTheRest(t *testing.T) {
