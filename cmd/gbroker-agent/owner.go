@@ -130,11 +130,33 @@ func resumeCommand() *cobra.Command {
 
 func leaveCommand() *cobra.Command {
 	var dir string
+	var now bool
 	cmd := &cobra.Command{
 		Use: "leave --dir DIR", Short: "Leave the pool for good", Args: cobra.NoArgs,
+		Long: `leave takes this computer out of its pool. A job that it holds is cut off, and LOST where it may not run
+twice: where there is one nothing is done (exit 1), unless --now is given. Its name is free again: a new code of the
+operator brings it back.`,
 		Example: "  gbroker-agent leave --dir ~/agent",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return agent.Leave(cmd.Context(), dir) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if held := holds(dir); len(held) > 0 && !now {
+				return cli.Exit(cli.No, fmt.Errorf("this computer holds %s: leaving cuts off what runs; wait until it has ended (gbroker-agent status), or say --now", strings.Join(held, ", ")))
+			}
+			return agent.Leave(cmd.Context(), dir)
+		},
 	}
 	folder(cmd, &dir)
+	cmd.Flags().BoolVar(&now, "now", false, "leave also while jobs are here")
 	return cmd
+}
+
+// holds names the jobs of an agent that runs.
+func holds(dir string) (tags []string) {
+	s, err := agent.ReadState(dir)
+	if runs, e := agent.Runs(dir); err != nil || e != nil || !runs {
+		return nil
+	}
+	for _, j := range s.Jobs {
+		tags = append(tags, "job "+j.Tag)
+	}
+	return tags
 }

@@ -23,8 +23,9 @@ import (
 const (
 	codesFolder     = "codes"
 	computersFolder = "computers"
-	revokedFolder   = "identity/revoked"
-	namesFolder     = "identity/names" // of all certificates that were given
+	revokedFolder   = "identity/revoked" // names that are good for nobody any more
+	leftFolder      = "identity/left"    // by name: the keys of computers that have left by themselves
+	namesFolder     = "identity/names"   // of all certificates that were given
 )
 
 // invitation is what is kept of a join code, under the hash of its secret.
@@ -132,7 +133,7 @@ func (s *System) admit(j line.Join, proof string) error {
 		return fmt.Errorf("%w: the join code is not good, or was used, or is too old: ask the operator for another", grid.ErrForbidden)
 	}
 	if s.revoked(j.Name) {
-		return fmt.Errorf("%w: a computer called %s was removed from the pool: choose another name with --name", grid.ErrInvalid, j.Name)
+		return fmt.Errorf("%w: a computer called %s was removed from the pool by its operator, for good: choose another name with --name", grid.ErrInvalid, j.Name)
 	}
 	if s.computers[j.Name] != nil || s.isTaken(j.Name) {
 		return fmt.Errorf("%w: there is a computer called %s in the pool: choose another name with --name", grid.ErrInvalid, j.Name)
@@ -188,6 +189,30 @@ func isRevoked(spool, name string) bool {
 	_, err := os.Stat(filepath.Join(spool, revokedFolder, name))
 	return !errors.Is(err, os.ErrNotExist)
 }
+
+// hasLeft tells that a computer of that name and key has left by itself. The name may be another's now.
+func (s *System) hasLeft(name string, key line.Fingerprint) bool {
+	data, err := os.ReadFile(s.leftFile(name))
+	return err != nil && !errors.Is(err, os.ErrNotExist) || slices.Contains(strings.Fields(string(data)), key.String())
+}
+
+// noteLeft writes down that the key is good no more.
+func (s *System) noteLeft(name string, key line.Fingerprint) error {
+	file := s.leftFile(name)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err == nil {
+		err = line.WriteFile(file, append(data, (key.String()+"\n")...))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: noting that computer %s has left: %w", grid.ErrUnavailable, name, err)
+	}
+	return nil
+}
+
+func (s *System) leftFile(name string) string { return filepath.Join(s.config.Spool, leftFolder, name) }
 
 // Revoke removes a computer for good: its certificate is worth nothing from now on. It may be called while
 // the pool runs. A name that no computer of the pool has is [grid.ErrNotFound].

@@ -111,3 +111,48 @@ func TestRemoveNobody(t *testing.T) {
 	}
 	s.until("the pool forgets it", func() bool { _, err := os.Stat(filepath.Join(s.conf.Spool, "computers", "b.json")); return err != nil })
 }
+
+// Who has left by itself comes back under its name by a new code; its old key is good no more, and what the operator removed stays removed.
+func TestWhoHasLeftComesBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	join := func(dir string) error {
+		code, err := pool.Invite(s.conf, time.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return agent.Join(t.Context(), dir, "desk", code.String())
+	}
+	first, second := t.TempDir(), t.TempDir()
+	kept := t.TempDir()
+	if err := join(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(kept, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Leave(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.names(); len(left) > 0 {
+		t.Errorf("there are %v", left)
+	}
+	if err := join(second); err != nil {
+		t.Fatalf("it does not come back: %v", err)
+	}
+	if err := agent.Leave(t.Context(), kept); err == nil || !slices.Equal(s.names(), []string{"desk"}) {
+		t.Errorf("its old key speaks for it: %v; there are %v", err, s.names())
+	}
+	if err := agent.Leave(t.Context(), second); err != nil {
+		t.Error(err)
+	}
+	if err := join(first); err != nil {
+		t.Errorf("it does not come back to its old folder: %v", err)
+	}
+	if err := pool.Revoke(s.conf.Spool, "desk"); err != nil {
+		t.Fatal(err)
+	}
+	if err := join(second); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "by its operator, for good: choose another name") {
+		t.Errorf("what the operator removed: %v", err)
+	}
+}

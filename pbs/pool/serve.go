@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"gbroker/grid"
@@ -44,8 +45,8 @@ func (s *System) server(ctx context.Context) *http.Server {
 	mux.HandleFunc("POST "+line.DisconnectPath, known(s, func(_ *http.Request, name string, a line.Ask) (struct{}, error) {
 		return struct{}{}, s.disconnect(name, a.Session)
 	}))
-	mux.HandleFunc("POST "+line.UnregisterPath, known(s, func(_ *http.Request, name string, _ line.Ask) (struct{}, error) {
-		return struct{}{}, s.leave(name)
+	mux.HandleFunc("POST "+line.UnregisterPath, known(s, func(r *http.Request, name string, _ line.Ask) (struct{}, error) {
+		return struct{}{}, s.leave(name, line.KeyOf(r.TLS.PeerCertificates[0]))
 	}))
 	s.serveJobs(mux)
 	return &http.Server{
@@ -88,7 +89,7 @@ func (s *System) caller(r *http.Request) string {
 		return ""
 	}
 	name := r.TLS.PeerCertificates[0].Subject.CommonName
-	if grid.CheckName(name) != nil || s.revoked(name) {
+	if grid.CheckName(name) != nil || s.revoked(name) || s.hasLeft(name, line.KeyOf(r.TLS.PeerCertificates[0])) {
 		return ""
 	}
 	return name
@@ -171,9 +172,13 @@ func (s *System) fail(w http.ResponseWriter, r *http.Request, err error) {
 	json.NewEncoder(w).Encode(line.Refused{Why: text[:min(len(text), line.MaxDetail)]})
 }
 
-// leave removes a computer that wants to go.
-func (s *System) leave(name string) error {
-	if err := Revoke(s.config.Spool, name); err != nil {
+// leave removes a computer that wants to go: its key is worth nothing any more, and its name is free. The key is written down before
+// the computer is forgotten, so that nobody else has the name while it is good.
+func (s *System) leave(name string, key line.Fingerprint) error {
+	if err := os.Remove(s.nameFile(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: freeing the name of computer %s: %w", grid.ErrUnavailable, name, err)
+	}
+	if err := s.noteLeft(name, key); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -214,6 +214,9 @@ func (id *Identity) Fingerprint() Fingerprint { return fingerprint(id.certificat
 // Name is whose it is.
 func (id *Identity) Name() string { return id.certificate.Subject.CommonName }
 
+// KeyOf is the fingerprint of the key that a certificate is for.
+func KeyOf(c *x509.Certificate) Fingerprint { return fingerprint(c) }
+
 func fingerprint(c *x509.Certificate) Fingerprint { return sha256.Sum256(c.RawSubjectPublicKeyInfo) }
 
 func (id *Identity) pair() tls.Certificate {
