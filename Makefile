@@ -137,7 +137,7 @@ wan:
 	GBROKER_WAN=1 go test -count=1 -timeout 20m -v -run '^Test(RecordsOutliveAThird|AllAgreeWithinAMinute)$$' ./overlay
 
 man: build
-	for p in gclient gbroker gsim; do bin/$$p man bin/man; done
+	for p in gclient gbroker gbroker-agent gsim; do bin/$$p man bin/man; done
 
 mutate:
 	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(if $(FILES),-files '$(FILES)') $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./store ./wire ./grid)

@@ -228,6 +228,8 @@ type Site struct {
 	// ClockOffsetS is how far its clock is ahead of this broker's, within ClockBoundS; null until measured.
 	ClockOffsetS *float64 `json:"clock_offset_s"`
 	ClockBoundS  *float64 `json:"clock_bound_s"`
+	// NotChosen is one of the neighbours' file that the rule there leaves out: State is "not chosen", and what was measured of it is AgeS old.
+	NotChosen bool `json:"not_chosen,omitempty"`
 	// Far is a site beyond the neighbours: what is told of it was in its own record, AgeS seconds old. State is "far".
 	Far        bool       `json:"far,omitempty"`
 	AgeS       *float64   `json:"age_s,omitempty"`
@@ -311,6 +313,12 @@ func newSite(v SiteView) Site {
 	if v.Far {
 		s.State, s.Far, s.AgeS = "far", true, finite(v.Age.Seconds())
 		s.Addresses, s.ProposedBy = v.Addresses, v.ProposedBy
+	}
+	if v.NotChosen {
+		s.State, s.NotChosen = "not chosen", true
+		if v.Age > 0 {
+			s.AgeS = finite(v.Age.Seconds())
+		}
 	}
 	switch {
 	case v.Self:

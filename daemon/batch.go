@@ -132,6 +132,7 @@ func (s *site) become(processes int, load grid.Load, cohorts []grid.Cohort) {
 func (s *site) alarm() string { return strings.Join(s.alarms(), "; ") }
 
 func (s *site) alarms() []string {
+	s.lookAtDisk() // what is refused now must not look well for the time between two looks
 	all := []string{}
 	if text := s.broker.Alarm(); text != "" {
 		all = append(all, text)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -190,6 +191,9 @@ func (s service) AllSites(ctx context.Context) ([]api.SiteView, error) {
 	}
 	for _, o := range offers {
 		r := o.record
+		if slices.ContainsFunc(list, func(v api.SiteView) bool { return v.Peer == r.Peer }) {
+			continue // one of the file, which the rule does not choose
+		}
 		view := api.SiteView{
 			Far: true, Peer: r.Peer, Age: max(0, grid.Span(time.Since(r.Made()))), Addresses: r.Addresses,
 			Site: grid.Site{Name: r.Site, Processes: r.Cores, Speed: r.Speed, Draining: r.Draining,

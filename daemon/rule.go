@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,6 +105,33 @@ func (n Neighbourhood) Known(measured map[grid.PeerID]topology.Known) []topology
 	return known
 }
 
+// Idle tells which words of the rule no member has, so that they choose nothing.
+func (n Neighbourhood) Idle() (list []string) {
+	for _, w := range []struct {
+		field, what string
+		wanted      []string
+		has         func(m grid.Member, word string) bool
+	}{
+		{"always", "is called", namesOf(n.Rule.Always), func(m grid.Member, word string) bool { return string(m.Name) == word }},
+		{"tags", "has the tag", n.Rule.Tags, func(m grid.Member, word string) bool { return slices.Contains(m.Tags, word) }},
+		{"organisations", "is of", n.Rule.Organisations, func(m grid.Member, word string) bool { return m.Organisation == word }},
+	} {
+		for _, word := range w.wanted {
+			if !slices.ContainsFunc(n.Members, func(m grid.Member) bool { return w.has(m, word) }) {
+				list = append(list, fmt.Sprintf("topology: %s: no member %s %s", w.field, w.what, word))
+			}
+		}
+	}
+	return list
+}
+
+func namesOf(sites []grid.SiteName) (names []string) {
+	for _, s := range sites {
+		names = append(names, string(s))
+	}
+	return names
+}
+
 // Chosen are the members that the rule makes neighbours of a site, in the order of the file.
 func (n Neighbourhood) Chosen(self grid.PeerID, measured map[grid.PeerID]topology.Known) []grid.Member {
 	chosen := map[grid.PeerID]bool{}
@@ -122,10 +150,52 @@ const (
 // ruling is the rule at work.
 type ruling struct {
 	file     Neighbourhood
-	measured map[grid.PeerID]topology.Known // also of those that are not chosen now
-	accepted map[grid.PeerID]bool           // those that members proposed and the rule took
-	at       time.Time                      // of the last choice
-	open     bool                           // some that were chosen were not measured then
+	measured map[grid.PeerID]measure // also of those that are not chosen now: theirs stays as it was
+	accepted map[grid.PeerID]bool    // those that members proposed and the rule took
+	at       time.Time               // of the last choice
+	open     bool                    // some that were chosen were not measured then
+}
+
+// measure is what was last measured of a member.
+type measure struct {
+	link grid.Link
+	at   time.Time
+}
+
+// passedOver is a member that the rule does not choose, with what was measured of it, if it was.
+type passedOver struct {
+	grid.Member
+	measure
+}
+
+// note keeps what is measured of a member now.
+func (r *ruling) note(p grid.PeerID, l grid.Link, now time.Time) {
+	if _, ok := l.Largest(); ok || l.RTTFine > 0 {
+		r.measured[p] = measure{l, now}
+	}
+}
+
+// seen is what is measured, as a rule sees it.
+func (r *ruling) seen() map[grid.PeerID]topology.Known {
+	seen := make(map[grid.PeerID]topology.Known, len(r.measured))
+	for p, m := range r.measured {
+		k := topology.Known{RTT: m.link.RTTFine}
+		if rate, ok := m.link.Largest(); ok {
+			k.Bandwidth = rate.BytesPerSecond
+		}
+		seen[p] = k
+	}
+	return seen
+}
+
+// passed are the members that are not among the chosen.
+func (r *ruling) passed(all, chosen []grid.Member) (list []passedOver) {
+	for _, m := range all {
+		if !slices.ContainsFunc(chosen, func(c grid.Member) bool { return c.Peer == m.Peer }) {
+			list = append(list, passedOver{m, r.measured[m.Peer]})
+		}
+	}
+	return list
 }
 
 // known are the members of the file, and those of now that were accepted before: they stay, also where their records are not
@@ -178,14 +248,7 @@ func (s *site) keepRule(ctx context.Context) error {
 // chooseNeighbours makes the neighbours those that the rule chooses now; s.ruleMu is held.
 func (s *site) chooseNeighbours() error {
 	for _, m := range s.memberList() {
-		l := s.monitor.Link(m.Peer)
-		k := topology.Known{RTT: l.RTTFine}
-		if r, ok := l.Largest(); ok {
-			k.Bandwidth = r.BytesPerSecond
-		}
-		if k.RTT > 0 || k.Bandwidth > 0 {
-			s.rule.measured[m.Peer] = k
-		}
+		s.rule.note(m.Peer, s.monitor.Link(m.Peer), time.Now())
 	}
 	n := s.rule.file
 	if n.Accept {
@@ -196,11 +259,14 @@ func (s *site) chooseNeighbours() error {
 		}
 		n.Members = append(known, offered...)
 	}
-	members := n.Chosen(s.self, s.rule.measured)
+	members := n.Chosen(s.self, s.rule.seen())
 	s.rule.at, s.rule.open = time.Now(), false
 	for _, m := range members {
-		s.rule.open = s.rule.open || s.rule.measured[m.Peer].RTT == 0
+		s.rule.open = s.rule.open || s.rule.measured[m.Peer].link.RTTFine == 0
 	}
+	s.mu.Lock()
+	s.passed = s.rule.passed(n.Members, members)
+	s.mu.Unlock()
 	if sameMembers(members, s.memberList()) {
 		return nil
 	}
@@ -242,4 +308,11 @@ func (s *site) proposed(file []grid.Member) (list []grid.Member) {
 	}
 	slices.SortFunc(list, func(a, b grid.Member) int { return strings.Compare(string(a.Peer), string(b.Peer)) })
 	return list[:min(len(list), max(0, maxMembers-len(file)))]
+}
+
+// passedOver are the members of the file that are no neighbours now, for the rule does not choose them.
+func (s *site) passedOver() []passedOver {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.passed)
 }

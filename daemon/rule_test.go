@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"gbroker/grid"
 	"gbroker/overlay/topology"
@@ -51,5 +52,38 @@ func TestAcceptedStay(t *testing.T) {
 	r := ruling{file: Neighbourhood{Members: []grid.Member{b}}, accepted: map[grid.PeerID]bool{peerA: true, peerB: true}}
 	if got := r.known([]grid.Member{b, c, d}); !reflect.DeepEqual(got, []grid.Member{b, c}) {
 		t.Errorf("the rule chooses of %+v", got)
+	}
+}
+
+// A member that the rule drops keeps its last measure, so that the rule does not take it for one that is not measured yet.
+func TestPassedOverKeepsItsMeasure(t *testing.T) {
+	t.Parallel()
+	b, c := grid.Member{Name: "b", Peer: peerA}, grid.Member{Name: "c", Peer: peerB}
+	n := Neighbourhood{Members: []grid.Member{b, c}, Rule: topology.Rule{Kind: topology.Nearest, Degree: 1}}
+	r := ruling{file: n, measured: map[grid.PeerID]measure{}}
+	at := time.Unix(1, 0)
+	r.note(b.Peer, grid.Link{RTTFine: 0.02}, at)
+	r.note(c.Peer, grid.Link{RTTFine: 0.01, Rates: []grid.Rate{{Size: 1, BytesPerSecond: 5, Measured: true}, {Size: 2, BytesPerSecond: 9}}}, at)
+	r.note(b.Peer, grid.Link{}, at.Add(time.Hour)) // no link of it is looked at any more
+	if k := r.seen()[c.Peer]; k.RTT != 0.01 || k.Bandwidth != 5 {
+		t.Errorf("seen: %+v", k)
+	}
+	chosen := n.Chosen("self", r.seen())
+	passed := r.passed(n.Members, chosen)
+	if len(chosen) != 1 || chosen[0].Name != "c" || len(passed) != 1 || passed[0].Name != "b" || passed[0].link.RTTFine != 0.02 || !passed[0].at.Equal(at) {
+		t.Errorf("chosen %+v, passed over %+v", chosen, passed)
+	}
+}
+
+// Words of a rule that no member has are told.
+func TestIdleWords(t *testing.T) {
+	t.Parallel()
+	n := Neighbourhood{
+		Members: []grid.Member{{Name: "b", Tags: []string{"gpu"}, Organisation: "x"}},
+		Rule:    topology.Rule{Always: []grid.SiteName{"b", "nobody"}, Tags: []string{"gpu", "cpu"}, Organisations: []string{"x", "y"}},
+	}
+	want := "topology: always: no member is called nobody|topology: tags: no member has the tag cpu|topology: organisations: no member is of y"
+	if got := strings.Join(n.Idle(), "|"); got != want {
+		t.Errorf("got %s", got)
 	}
 }

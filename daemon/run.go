@@ -22,7 +22,6 @@ import (
 	"gbroker/grid"
 	"gbroker/netmon"
 	"gbroker/overlay"
-	"gbroker/overlay/topology"
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 	"gbroker/stage"
@@ -70,6 +69,7 @@ type site struct {
 
 	mu      sync.Mutex // also of facts.Processes
 	members []grid.Member
+	passed  []passedOver              // members of the file that the rule does not choose
 	sites   map[grid.PeerID]grid.Site // as their Hello said
 	clocks  map[grid.PeerID]grid.Tick // how far ahead the clock in it was when it came
 	// versions are of the programs that they run.
@@ -115,7 +115,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 		cfg: cfg, log: log, level: level, self: overlay.PeerIDOf(key), sign: key.Sign, boot: randomNumber(), start: time.Now(), ctx: ctx,
 		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{}, versions: map[grid.PeerID]string{},
 		facts: cfg.facts(),
-		rule:  ruling{file: cfg.Neighbourhood, measured: map[grid.PeerID]topology.Known{}, accepted: map[grid.PeerID]bool{}, at: time.Now(), open: true},
+		rule:  ruling{file: cfg.Neighbourhood, measured: map[grid.PeerID]measure{}, accepted: map[grid.PeerID]bool{}, at: time.Now(), open: true},
 	}
 	cfg.Members = cfg.Chosen(s.self, nil)
 	s.members, s.cfg.Members = cfg.Members, cfg.Members

@@ -356,6 +356,13 @@ func (s service) Sites(context.Context) ([]api.SiteView, error) {
 		v.Offset, v.Bound = s.site.offset(m.Peer)
 		list = append(list, v)
 	}
+	for _, m := range s.site.passedOver() {
+		v := api.SiteView{Site: grid.Site{Name: m.Name}, Peer: m.Peer, State: grid.Dead, NotChosen: true, Link: m.link}
+		if !m.at.IsZero() {
+			v.Age = grid.Span(time.Since(m.at))
+		}
+		list = append(list, v)
+	}
 	return list, nil
 }
 

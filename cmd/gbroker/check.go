@@ -16,9 +16,15 @@ func checkCommand() *cobra.Command {
 		Short: "Tell every mistake of both files, with its place",
 		Long: `check reads gbroker.yaml and the neighbours' file as the daemon would, and prints every
 mistake as FILE:LINE:COLUMN: what is wrong and what to write instead. It also looks
-at the identity key, the token and the data folder. Exit 0 if all is well, else 1.`,
+at the identity key, the token and the data folder. Exit 0 if all is well, else 1. Where the
+topology wants names, tags or organisations that no member has it warns, and exits with 0.`,
 		Example: `  gbroker check --config /srv/gbroker/gbroker.yaml && systemctl restart gbroker`,
-		Args:    cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.BadUsage("%.200q: the file is named by a flag: gbroker check --config %.200s", args[0], args[0])
+			}
+			return nil
+		},
 	}
 	file := configFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array of file, line, column, text; empty if all is well")
@@ -34,6 +40,9 @@ at the identity key, the token and the data folder. Exit 0 if all is well, else 
 			}
 		case len(wrong) == 0:
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is right: site %s, %d neighbours.\n", *file, cfg.Site, len(cfg.Members))
+			for _, text := range cfg.Idle() {
+				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s\n", text)
+			}
 		default:
 			fmt.Fprintln(cmd.OutOrStdout(), wrong.Error())
 		}

@@ -106,9 +106,13 @@ func awaitTaken(cmd *cobra.Command, cfg daemon.Config, m grid.Member) {
 	for {
 		sites, err := client.Sites(ctx)
 		taken := slices.ContainsFunc(sites, func(s api.Site) bool { return s.Name == m.Name && s.State == grid.Alive.String() })
+		passed := slices.ContainsFunc(sites, func(s api.Site) bool { return s.Name == m.Name && s.NotChosen })
 		known := slices.ContainsFunc(sites, func(s api.Site) bool { return s.Name == m.Name })
 		switch {
 		case taken:
+			return
+		case passed:
+			fmt.Fprintf(cmd.ErrOrStderr(), "The rule of the file does not choose it: 'gbroker neighbour plan' says why.\n")
 			return
 		case err == nil && known && len(m.Addresses) == 0, ctx.Err() != nil:
 			fmt.Fprintf(cmd.ErrOrStderr(), "It is not heard yet: it must know this site too. 'gclient sites' shows when it is.\n")

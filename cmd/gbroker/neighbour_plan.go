@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +33,9 @@ func neighbourPlan(file *string) *cobra.Command {
 		Use:   "plan --config FILE",
 		Short: "Show which neighbours a rule would choose, and why",
 		Long: `plan shows which sites of the neighbours' file the rule in it chooses, and why; with --rule what another
-rule would choose. It changes nothing. Round trips and bandwidths are those that the running daemon has measured;
-where none runs nothing is measured.
+rule would choose. It changes nothing. Round trips and bandwidths are those that the running daemon has measured,
+of one that it does not choose when it last did; where none runs nothing is measured. By the rule of the file CHOSEN is
+what the daemon has chosen, which looks again each hour, and at once when the file changes.
 
 The rules: explicit and full choose all; ring and grid by the order of the peer IDs; random by a hash that both
 ends see alike; nearest by what is measured.`,
@@ -64,7 +66,12 @@ ends see alike; nearest by what is measured.`,
 			if err != nil {
 				return err
 			}
-			plan := r.Plan(overlay.PeerIDOf(key), cfg.Known(measured(cmd, cfg)))
+			now := seenBy(cmd, cfg)
+			plan := r.Plan(overlay.PeerIDOf(key), cfg.Known(measured(now)))
+			tellAges(plan, now)
+			if rule == "" {
+				asChosen(plan, now)
+			}
 			if asJSON {
 				views := make([]planView, len(plan))
 				for i, c := range plan {
@@ -91,29 +98,60 @@ ends see alike; nearest by what is measured.`,
 	return cmd
 }
 
-// measured is what the running daemon has measured; nothing where none runs.
-func measured(cmd *cobra.Command, cfg daemon.Config) map[grid.PeerID]topology.Known {
-	of := map[grid.PeerID]topology.Known{}
+// seenBy are the sites as the running daemon sees them; none where none runs.
+func seenBy(cmd *cobra.Command, cfg daemon.Config) map[grid.PeerID]api.Site {
 	client, err := dial(cmd.Context(), cfg)
 	if err != nil {
-		return of
+		return nil
 	}
 	defer client.Close()
 	sites, err := client.Sites(cmd.Context())
 	if err != nil {
-		return of
+		return nil
 	}
+	of := map[grid.PeerID]api.Site{}
 	for _, s := range sites {
+		of[s.Peer] = s
+	}
+	return of
+}
+
+// measured is what is measured of sites: the bandwidth for the largest messages that were, as the daemon reckons.
+func measured(sites map[grid.PeerID]api.Site) map[grid.PeerID]topology.Known {
+	of := map[grid.PeerID]topology.Known{}
+	for p, s := range sites {
 		k := topology.Known{}
 		if s.RTTS != nil {
 			k.RTT = *s.RTTS
 		}
-		if n := len(s.Bandwidth); n > 0 && s.Bandwidth[n-1].Measured && s.Bandwidth[n-1].BytesPerS != nil {
-			k.Bandwidth = *s.Bandwidth[n-1].BytesPerS
+		for _, r := range slices.Backward(s.Bandwidth) {
+			if r.Measured && r.BytesPerS != nil {
+				k.Bandwidth = *r.BytesPerS
+				break
+			}
 		}
-		of[s.Peer] = k
+		of[p] = k
 	}
 	return of
+}
+
+// tellAges says how old the measures are of those that are no neighbours now.
+func tellAges(plan []topology.Choice, now map[grid.PeerID]api.Site) {
+	for i, c := range plan {
+		if s := now[c.Peer]; s.NotChosen && s.AgeS != nil {
+			plan[i].Why += fmt.Sprintf(", %s ago", (time.Duration(*s.AgeS) * time.Second).Round(time.Second))
+		}
+	}
+}
+
+// asChosen puts the daemon's choice in the place of what its rule would choose at this moment.
+func asChosen(plan []topology.Choice, now map[grid.PeerID]api.Site) {
+	for i, c := range plan {
+		if s, known := now[c.Peer]; known && s.NotChosen == c.Chosen {
+			plan[i].Chosen = !s.NotChosen
+			plan[i].Why += "; the daemon chose before that, and looks again within the hour"
+		}
+	}
 }
 
 func neighbourOffers(file *string) *cobra.Command {

@@ -29,8 +29,8 @@ until they know each other again, and nobody hears how they go.
 
 Jobs that are on their way between the two sites at this moment are waited for. Those
 still on their way at the end, jobs of this home that are there and jobs of its home
-that are here are listed, and the file is left as it is (exit 1). Drain the site and let
-them end, or say --now: then the file is changed all the same. An offer dies and its job
+that are here are listed, and the file is left as it is (exit 3). Drain the site and let
+them end, "gbroker forget" it first where it will not come back, or say --now: then the file is changed all the same. An offer dies and its job
 stays where it is, and a handoff that is committed is confirmed when the two know each
 other again; "gbroker forget NAME" decides about jobs that are there, also later. Where
 the site has a journal and no daemon runs nobody can tell, and --now is needed, too.`,
@@ -63,7 +63,7 @@ the site has a journal and no daemon runs nobody can tell, and --now is needed, 
 		}
 		listHandoffs(cmd.ErrOrStderr(), name, tied)
 		if len(tied) > 0 && !now {
-			return fmt.Errorf("%d jobs would be out of reach without %s: let them end (`gbroker drain` there), or add --now: %w", len(tied), name, grid.ErrNotYet)
+			return fmt.Errorf("%d jobs would be out of reach without %s: let them end (`gbroker drain` there), or add --now; if %s will not come back, `gbroker forget %s` decides about them first: %w", len(tied), name, name, name, grid.ErrNotYet)
 		}
 		if err := daemon.RemoveNeighbour(cmd.Context(), cfg, name); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gbroker/api"
+	"gbroker/daemon"
 	"gbroker/internal/cli"
 )
 
@@ -31,6 +33,9 @@ alarms: what needs the administrator. It ends with exit code 1 where there is an
 		if err != nil {
 			return err
 		}
+		if text := wrongFile(*file); text != "" {
+			o.Alarms = append(o.Alarms, text)
+		}
 		if asJSON {
 			err = cli.PrintJSON(cmd.OutOrStdout(), o)
 		} else {
@@ -42,6 +47,15 @@ alarms: what needs the administrator. It ends with exit code 1 where there is an
 		return err
 	})
 	return cmd
+}
+
+// wrongFile is the alarm for a configuration with which the daemon would not start again; of the neighbours' file it tells itself.
+func wrongFile(file string) string {
+	var wrong daemon.Mistakes
+	if _, err := daemon.LoadConfig(file); errors.As(err, &wrong) {
+		return fmt.Sprintf("%s has mistakes: the daemon goes on with what it has read before, and will not start with them: 'gbroker check --config %s' says why", file, file)
+	}
+	return ""
 }
 
 func printOverview(w io.Writer, o *api.Overview) error {

@@ -270,11 +270,15 @@ func printSites(w io.Writer, list []api.Site) error {
 			state += ", drained"
 		}
 		busy, waiting := "-", "-"
+		cores, speed := "-", "-" // of a site of which nothing was heard
+		if s.Processes > 0 || s.Speed > 0 {
+			cores, speed = strconv.Itoa(s.Processes), strconv.FormatFloat(s.Speed, 'g', -1, 64)
+		}
 		if s.Load != nil {
 			busy, waiting = strconv.Itoa(s.Load.Busy), strconv.Itoa(s.Load.Waiting)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%g\t%s\t%s\t%s\t%s\n", mark, printable(string(s.Name)), state, send,
-			s.Processes, busy, waiting, s.Speed, trip, bandwidth, dash(s.Version), printable(string(s.Peer)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, printable(string(s.Name)), state, send,
+			cores, busy, waiting, speed, trip, bandwidth, dash(s.Version), printable(string(s.Peer)))
 	}
 	if err := flush(t); err != nil {
 		return err
