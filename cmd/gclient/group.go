@@ -204,8 +204,8 @@ func printGroup(w io.Writer, s *api.GroupStatus) error {
 	if s.AtOnce > 0 {
 		line("at once", strconv.Itoa(s.AtOnce))
 	}
-	if s.Entered < s.Jobs {
-		line("waiting", fmt.Sprintf("%d for their turn", s.Jobs-s.Entered))
+	if n := min(s.Jobs-s.Entered, s.States[grid.Submitted.String()]); n > 0 { // one may have ended before its turn
+		line("waiting", fmt.Sprintf("%d for their turn", n))
 	}
 	line("submitted", clock(s.Submitted))
 	line("ended", clock(s.Ended))

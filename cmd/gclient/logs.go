@@ -112,6 +112,8 @@ func (l *reader) run(ctx context.Context) error {
 		case err != nil && l.follow && api.Interrupted(err) && time.Since(heard) < patience:
 			pause(ctx, time.Second)
 			continue
+		case errors.Is(err, grid.ErrNotFound) && !l.follow:
+			return cmp.Or(l.unwritten(ctx), err)
 		case err != nil:
 			return err
 		}
@@ -143,7 +145,7 @@ func (l *reader) unwritten(ctx context.Context) error {
 		return err
 	case s.State == grid.Lost.String():
 		return cli.Exit(cli.No, fmt.Errorf("job %s is LOST, and what it wrote with it: %s", l.id, printable(s.Reason)))
-	case s.Started == 0 && s.ExitCode == nil && s.Signal == nil && s.State != grid.Completed.String():
+	case s.Terminal() && s.Started == 0 && s.ExitCode == nil && s.Signal == nil && s.State != grid.Completed.String():
 		return cli.Exit(cli.No, fmt.Errorf("job %s never started, and wrote nothing: it is %s", l.id, said(&s)))
 	}
 	return nil
