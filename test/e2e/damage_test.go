@@ -149,12 +149,13 @@ func TestFullDisk(t *testing.T) {
 	t.Cleanup(func() {
 		eventually(t, 10*time.Second, "the small disk stays in use", func() bool { return syscall.Unmount(disk, 0) == nil })
 	})
-	s := newSite(t, disk, "s", cluster.Options{Nodes: 1, Cores: 1})
+	s := newSite(t, disk, "s", cluster.Options{Nodes: 1, Cores: 2})
 	s.Log = filepath.Join(dir, "s.log")
 	start(t, s)
-	runs := newWaiter(t, s, dir, "runs", "", 4)
+	runs, longer := newWaiter(t, s, dir, "runs", "", 4), newWaiter(t, s, dir, "longer", "", 5)
 	runs.pid(t)
-	waits := newWaiter(t, s, dir, "waits", "", 5)
+	longer.pid(t)
+	waits := newWaiter(t, s, dir, "waits", "", 7)
 	becomes(t, s, waits.id, 10*time.Second, "ASSIGNED")
 	unwanted := newWaiter(t, s, dir, "unwanted", "", 6)
 
@@ -174,9 +175,8 @@ func TestFullDisk(t *testing.T) {
 	must(t, syscall.Statfs(disk, &st))
 	must(t, os.WriteFile(fill, make([]byte, int64(st.Bavail)*st.Bsize-16*mebi), 0o600))
 	refused("below the reserve", work{script: "true"})
-	runs.letGo(t) // both have their end, their output and their start written in the reserve
+	runs.letGo(t) // its end and its output are written in the reserve
 	exits(t, s, runs.id, 4)
-	waits.pid(t)
 
 	for err := error(nil); err == nil; { // to the last byte
 		var f *os.File
@@ -197,10 +197,16 @@ func TestFullDisk(t *testing.T) {
 	if r := s.Client(t.Context(), "remove", runs.id); r.Code != 0 {
 		t.Errorf("a removal on a full disk ends with %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	waits.letGo(t)
+	if st := status(t, s, waits.id); st.State != "ASSIGNED" {
+		t.Errorf("on a full disk the job whose turn it is is %s", st.State)
+	}
+	longer.letGo(t)
 	must(t, os.Remove(fill))
-	if got := exits(t, s, waits.id, 5); got.Signal != nil {
+	if got := exits(t, s, longer.id, 5); got.Signal != nil {
 		t.Errorf("the job that ended on a full disk: signal %d", *got.Signal)
 	}
+	waits.pid(t)
+	waits.letGo(t)
+	exits(t, s, waits.id, 7)
 	goodJob(t, s, dir)
 }
