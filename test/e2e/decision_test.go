@@ -214,8 +214,8 @@ func TestStartIsTrue(t *testing.T) {
 	start(t, home, other)
 	introduce(t, home, other)
 
-	fill(t, home, dir, 3)
-	fill(t, other, dir, 4)
+	fill(t, home, dir, 8)
+	fill(t, other, dir, 10)
 	var ids []string
 	said := map[string]api.Time{}
 	for _, name := range []string{"one", "two", "three", "four"} {

@@ -69,7 +69,7 @@ func TestRandomGraph(t *testing.T) {
 			if i == idle || i != busy && k >= 2 {
 				continue
 			}
-			id := work{program: "/bin/sleep", args: []string{"0.3"}, walltime: 2}.submit(t, s, dir, fmt.Sprintf("job%d-%d", i, k))
+			id := work{program: "/bin/sleep", args: []string{"2"}, walltime: 4}.submit(t, s, dir, fmt.Sprintf("job%d-%d", i, k))
 			jobs = append(jobs, handed{i, id})
 		}
 	}

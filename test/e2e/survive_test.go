@@ -65,7 +65,9 @@ func TestEachJobOnceThroughKills(t *testing.T) {
 				states = append(states, st.State)
 			}
 			if !slices.Contains(states, "MOVING") && len(ids) < 30 {
-				hand(a, 1, "arm", "large.bin") // however fast the others were
+				large := fmt.Sprintf("large%02d.bin", len(ids)) // what a site has had already does not travel again
+				noise(t, dir, large, 2*mebi)
+				hand(a, 1, "arm", large) // however fast the others were
 			}
 			return slices.Contains(states, "MOVING") && slices.Contains(states, "ASSIGNED") && slices.Contains(states, "RUNNING")
 		})
