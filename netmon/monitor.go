@@ -99,7 +99,7 @@ func setDefaults(c *Config) {
 type Monitor struct {
 	cfg     Config
 	log     *zap.Logger
-	turn    chan struct{} // holds one token: probes of several links would measure each other
+	turn    chan struct{} // holds one token, for one round: probes of several links would measure each other
 	renewed chan struct{} // the set of links changed
 
 	mu     sync.Mutex
@@ -296,7 +296,7 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 			pause(ctx, l.wake, m.cfg.Interval/busyShare/2+rand.N(m.cfg.Interval/busyShare))
 			continue
 		}
-		err := m.round(ctx, l, late)
+		err := m.round(ctx, l, late, min(max(turnLimit, retry), pingLimit))
 		if errors.Is(err, errShared) {
 			continue
 		}

@@ -18,10 +18,10 @@ const (
 	arrived    = 6 // the answer to a message
 	headSize   = 4
 	pieceSize  = 64 << 10
-	pingLimit  = 10 * time.Second // for opening and pings
-	cutFactor  = 4                // a probe is cut after so many times MaxProbe
+	pingLimit  = 10 * time.Second // for opening and pings, at most
+	turnLimit  = 2 * time.Second  // for the same of who did not fail before; others wait for it
+	cutFactor  = 4                // a message is cut after so many times what it was to take
 	batchShare = 10               // sizes due within Interval/batchShare are probed together
-	turnLimit  = 2 * time.Second  // for the probes of other links
 )
 
 // noise is what messages are made of.
@@ -34,10 +34,21 @@ var noise = sync.OnceValue(func() []byte {
 // errShared is why a measurement does not count.
 var errShared = errors.New("files or other probes were on the way too")
 
-// round opens a stream and probes all sizes that are due. All its time counts as cost. What shared its way does not
-// count, unless anyway.
-func (m *Monitor) round(ctx context.Context, l *link, anyway bool) error {
-	defer m.takeTurn(ctx)()
+// round opens a stream and probes all sizes that are due, when no other link is probed. All its time counts as cost. What shared its
+// way does not count, unless anyway. Who cannot be reached holds up the others for opening at most.
+func (m *Monitor) round(ctx context.Context, l *link, anyway bool, opening time.Duration) error {
+	select {
+	case <-m.turn:
+		defer func() { m.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if alive, _ := m.due(l); !alive {
+		return nil
+	}
+	if !anyway && m.shared(l.peer) {
+		return errShared
+	}
 	start := time.Now()
 	defer func() {
 		m.mu.Lock()
@@ -45,7 +56,7 @@ func (m *Monitor) round(ctx context.Context, l *link, anyway bool) error {
 		now := time.Now()
 		l.way.seconds.spend(now, now.Sub(start).Seconds())
 	}()
-	pctx, cancel := context.WithTimeout(ctx, pingLimit)
+	pctx, cancel := context.WithTimeout(ctx, opening)
 	defer cancel()
 	c, err := m.cfg.Dialer.Open(pctx, l.peer, Protocol)
 	if err != nil {
@@ -54,7 +65,7 @@ func (m *Monitor) round(ctx context.Context, l *link, anyway bool) error {
 	defer c.Close()
 	p := &prober{c: c}
 	defer context.AfterFunc(ctx, p.end)()
-	rtt, err := p.roundTrip(start.Add(pingLimit))
+	rtt, err := p.roundTrip(start.Add(opening))
 	if err != nil {
 		return fmt.Errorf("measure the round trip: %w", err)
 	}
@@ -64,28 +75,15 @@ func (m *Monitor) round(ctx context.Context, l *link, anyway bool) error {
 	return m.sizes(ctx, l, p, start, anyway)
 }
 
-// takeTurn waits for the probes of other links, though never for long; leave ends the turn.
-func (m *Monitor) takeTurn(ctx context.Context) (leave func()) {
-	t := time.NewTimer(turnLimit)
-	defer t.Stop()
-	select {
-	case <-m.turn:
-		return func() { m.turn <- struct{}{} }
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return func() {}
-}
-
 // sizes probes what is due and affordable, counting what this round has taken so far.
 func (m *Monitor) sizes(ctx context.Context, l *link, p *prober, start time.Time, anyway bool) error {
 	for ctx.Err() == nil {
 		now := time.Now()
-		size, ok := m.choose(l, now, now.Sub(start))
+		size, limit, ok := m.choose(l, now, now.Sub(start))
 		if !ok {
 			return nil
 		}
-		d, tail, err := m.deliver(ctx, l.peer, p, size, now.Add(cutFactor*m.cfg.MaxProbe))
+		d, tail, err := m.deliver(ctx, l.peer, p, size, now.Add(limit))
 		if !anyway && m.shared(l.peer) {
 			return errShared
 		}
@@ -107,26 +105,26 @@ func (m *Monitor) sizes(ctx context.Context, l *link, p *prober, start time.Time
 }
 
 // choose takes the next size from a link's account, if it is due by now or soon, and
-// affordable after the time that the round has taken already.
-func (m *Monitor) choose(l *link, now time.Time, taken time.Duration) (size int64, ok bool) {
+// affordable after the time that the round has taken already; limit is when to give it up.
+func (m *Monitor) choose(l *link, now time.Time, taken time.Duration) (size int64, limit time.Duration, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := l.way
 	k, at, ok := w.next(now)
 	if !ok || !l.alive || at.After(now.Add(m.cfg.Interval/batchShare)) {
-		return 0, false
+		return 0, 0, false
 	}
 	size = m.cfg.Sizes[k]
 	if size >= opening && now.Before(w.cold) {
-		return 0, false
+		return 0, 0, false
 	}
 	seconds := w.seconds
 	seconds.spend(now, taken.Seconds())
 	if seconds.when(now, w.expense(now, k)).After(now) || w.bytes.when(now, float64(size)).After(now) {
-		return 0, false
+		return 0, 0, false
 	}
 	w.bytes.spend(now, float64(size+headSize))
-	return size, true
+	return size, w.limitOf(now, k), true
 }
 
 // prober is the measuring end of a stream.

@@ -271,6 +271,16 @@ func (w *way) predicted(now time.Time, k int) time.Duration {
 	return time.Duration(z / max(rate, slowest) * float64(time.Second))
 }
 
+// limitOf is after how long a message of size k is given up. Who has died must not hold up the others for long, and a message that was
+// cut for less than MaxProbe is expected to take as long from then on.
+func (w *way) limitOf(now time.Time, k int) time.Duration {
+	expected := w.predicted(now, k)
+	if w.rates[k].measured() {
+		expected = max(expected, time.Duration(float64(w.sizes[k])/w.forecast(now, k)*float64(time.Second)))
+	}
+	return min(max(cutFactor*expected, turnLimit), cutFactor*w.cfg.MaxProbe)
+}
+
 // expense is the time that must be at hand before a message of size k is sent.
 func (w *way) expense(now time.Time, k int) float64 {
 	return min(w.predicted(now, k), w.cfg.MaxProbe).Seconds()
