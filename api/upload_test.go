@@ -90,7 +90,7 @@ func TestBrokenUpload(t *testing.T) {
 		t.Errorf("%d bytes arrived, and they are others", len(got))
 	}
 	c.Close()
-	if n := passed.Load(); n > size+size/4 {
+	if n := passed.Load(); n > size+size/2 { // anew each time: size+3*2 MiB
 		t.Errorf("%d bytes were sent for a file of %d: it began anew", n, size)
 	}
 }

@@ -513,6 +513,8 @@ if [ -n "$ctl" ]; then
 fi
 until launch; do
 	exec 3<&- 4>&- 5>&-
+	[ -n "$told" ] || rest
+	stopped # the TERM to all of us may be what launch failed of
 	case $why in
 	*'No space left'* | *'quota exceeded'*) sleep 1 ;; # it has not run, so that may be tried as often as is liked
 	*) never "$why" ;;

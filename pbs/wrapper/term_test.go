@@ -45,6 +45,19 @@ func TestTermWithTheToken(t *testing.T) {
 	})
 }
 
+// TERM that comes while the program is made ready ends the commands that do so too: that is no reason why it cannot be started.
+func TestTermWhileMadeReady(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("echo ran > ran"))
+		n.tool("awk", `case $* in *want=*) kill -TERM 0 ;; esac; exec /usr/bin/awk "$@"`)
+		n.run()
+		if end := n.end(); n.exists("ran") || end.Signal != 15 || end.Cause != grid.Disappeared {
+			t.Errorf("it ran: %v; ended %+v", n.exists("ran"), end)
+		}
+	})
+}
+
 // Wrappers of one attempt and the broker meet: exactly one has the token.
 func TestRaces(t *testing.T) {
 	t.Parallel()

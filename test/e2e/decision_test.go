@@ -66,16 +66,16 @@ func TestDeliveryTooDear(t *testing.T) {
 	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
 	other := newSite(t, dir, "other", cluster.Options{Nodes: 1, Cores: 1})
 	start(t, home, other)
-	must(t, home.Know(t.Context(), other, "--rate-limit", "1MB/s"))
+	must(t, home.Know(t.Context(), other, "--rate-limit", "200kB/s"))
 	must(t, other.Know(t.Context(), home))
 	must(t, home.Measured(t.Context(), 30*time.Second, 128<<10, "other"))
 
-	fill(t, home, dir, 5)
+	fill(t, home, dir, 20) // the way takes twice as long
 	noise(t, dir, "data", 8*mebi)
 	heavy := work{script: "wc -c <data", brings: []string{"data"}, walltime: 4}.submit(t, home, dir, "heavy")
 	light := work{script: "true", walltime: 4}.submit(t, home, dir, "light")
 	d := first(t, home, heavy, "home")
-	if here, there := row(t, d, "home"), row(t, d, "other"); *here.WaitS < 1 || waited(t, there) != 0 || there.DeliveryS < 5 {
+	if here, there := row(t, d, "home"), row(t, d, "other"); *here.WaitS < 1 || waited(t, there) != 0 || there.DeliveryS < 25 {
 		t.Errorf("it should wait here because the way there is long:\n%s", client(t, home, "explain", heavy))
 	}
 	first(t, home, light, "other")
@@ -108,7 +108,7 @@ func TestWaitDecides(t *testing.T) {
 	id := work{script: "true", walltime: 10}.submit(t, home, dir, "short")
 	d := first(t, home, id, "other")
 	here, there := row(t, d, "home"), row(t, d, "other")
-	if here.RunS != there.RunS || *here.WaitS < 25 || *here.WaitS > 30 || waited(t, there) != 0 {
+	if here.RunS != there.RunS || *here.WaitS < 10 || *here.WaitS > 30 || waited(t, there) != 0 {
 		t.Errorf("the wait alone should decide:\n%s", client(t, home, "explain", id))
 	}
 	completed(t, home, id, "other")
@@ -171,7 +171,8 @@ func TestTies(t *testing.T) {
 				lead -= grid.FromSeconds(row(t, d, "zeta").DeliveryS)
 			}
 			id, d := choose(c.cpus, gaining(lead))
-			if total(t, row(t, d, c.tied)) == total(t, row(t, d, c.chosen)) {
+			tied, chosen := row(t, d, c.tied), row(t, d, c.chosen)
+			if measured := tied.Bandwidth != nil; measured && total(t, tied) == total(t, chosen) {
 				first(t, home, id, c.chosen)
 				return true
 			}
@@ -214,14 +215,14 @@ func TestStartIsTrue(t *testing.T) {
 	start(t, home, other)
 	introduce(t, home, other)
 
-	fill(t, home, dir, 8)
-	fill(t, other, dir, 10)
+	fill(t, home, dir, 24)
+	fill(t, other, dir, 26)
 	var ids []string
 	said := map[string]api.Time{}
 	for _, name := range []string{"one", "two", "three", "four"} {
-		id := work{program: "/bin/sleep", args: []string{"1.7"}, walltime: 2}.submit(t, home, dir, name)
+		id := work{program: "/bin/sleep", args: []string{"3.4"}, walltime: 4}.submit(t, home, dir, name)
 		// One after the other: a site takes jobs by their age, as far as it knows it.
-		eventually(t, 10*time.Second, "an estimate for "+id, func() bool {
+		eventually(t, 30*time.Second, "an estimate for "+id, func() bool {
 			st := status(t, home, id)
 			said[id] = st.StartEstimateAtSubmit
 			return st.State == "ASSIGNED" && st.StartEstimateAtSubmit != 0 && st.StartEstimateNow != 0
@@ -246,8 +247,8 @@ func TestStartIsTrue(t *testing.T) {
 		if *c.WaitS < 1 {
 			t.Errorf("%s did not wait: this shows nothing", id)
 		}
-		// Each job ends 0.3 s before its limit, and up to three run before another.
-		near(t, "the wait of "+id, waited, *c.WaitS, 1.5)
+		// Each job ends 0.6 s before its limit, and up to three run before another.
+		near(t, "the wait of "+id, waited, *c.WaitS, 2.5)
 	}
 	if owners["home"] == 0 || owners["other"] == 0 {
 		t.Errorf("all jobs went to one site: %v", owners)
