@@ -56,8 +56,8 @@ check:
 # The last line is "N passed, N failed, N skipped". go vet has run over all (check): the tests leave it out. The house rules and the import
 # test are tests too: test/house. What is in ALONE has no goroutines, so the race detector has
 # nothing to find there, and makes it some ten times slower; so has what is called TestSerial in the other
-# packages. What waits for real daemons and clusters is begun first; the longest, WHOLE, by itself: it has nothing but
-# tests of the programs in bin/, in which there is no detector.
+# packages. The tests of the programs in bin/, WHOLE, have no detector either; they, whose
+# clocks are real, run beside what takes one core, and before the others with real clusters.
 ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./pbs/dialect ./test/house ./test/man ./test/mutate
 WHOLE = ./test/e2e
 SERIAL = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestSerial' -- '*_test.go'))))
@@ -67,8 +67,8 @@ test: tools check build
 	@go build -o bin/count ./test/house/count
 	@race=-race; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE) $(WHOLE))"); \
-	bin/count go test -vet=off -timeout 20m -json : $(WHOLE) -- go test -vet=off $$race -p 2 -timeout 20m -json -skip '^TestSerial' : $$rest \
-	-- go test -vet=off -p 1 -timeout 20m -json : $(ALONE) -- go test -vet=off -p 1 -timeout 20m -json -run '^TestSerial' : $(SERIAL)
+	bin/count go test -vet=off -timeout 30m -json : $(WHOLE) -- go test -vet=off -p 1 -timeout 30m -json : $(ALONE) \
+	then go test -vet=off $$race -p 2 -timeout 30m -json -skip '^TestSerial' : $$rest -- go test -vet=off -p 1 -timeout 30m -json -run '^TestSerial' : $(SERIAL)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h

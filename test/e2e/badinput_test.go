@@ -147,8 +147,8 @@ func TestHostileOutputs(t *testing.T) {
 		id := work{
 			script: strings.ReplaceAll(script, "ARCH", arch), arch: arch, output: "out.txt", takes: append(bad, "good.txt"),
 		}.submit(t, a, dir, "leaves-"+arch)
-		becomes(t, a, id, 10*time.Second, "RUNNING")
-		eventually(t, 20*time.Second, "the job is not ready", func() bool { return cluster.Exists(filepath.Join(dir, arch+".ready")) })
+		becomes(t, a, id, "RUNNING")
+		eventually(t, "the job is not ready", func() bool { return cluster.Exists(filepath.Join(dir, arch+".ready")) })
 
 		only := func(when, into string) {
 			if got := names(into); !slices.Equal(got, []string{"good.txt", "stderr"}) {
@@ -225,7 +225,7 @@ func newMember(t *testing.T, dir string, of site) *member {
 	if r := of.Admin(t.Context(), "neighbour", "add", "--config", of.Config(), m.line("m")); r.Code != 0 {
 		t.Fatal(r.Stderr)
 	}
-	eventually(t, 20*time.Second, "the member is not let in", func() bool {
+	eventually(t, "the member is not let in", func() bool {
 		s, err := m.open(of, wire.Protocol)
 		if err == nil {
 			s.Reset()
@@ -274,12 +274,12 @@ func TestBadMessages(t *testing.T) {
 		"more after its end":       {wire.KindCancel, "\x80garbage"},
 	} {
 		m.says(s, hello, framed(body(c.kind, c.rest)))
-		eventually(t, 10*time.Second, name+" is not complained of", func() bool { return m.complaint(c.kind, "") })
+		eventually(t, name+" is not complained of", func() bool { return m.complaint(c.kind, "") })
 	}
 	m.says(s, hello, framed("\x94\x01\xcc\xc8\x90\x80")) // kind 200
-	eventually(t, 10*time.Second, "an unknown kind is not complained of", func() bool { return m.complaint(200, "") })
+	eventually(t, "an unknown kind is not complained of", func() bool { return m.complaint(200, "") })
 	m.says(s, frame(t, wire.EstimateRequest{Round: 1}))
-	eventually(t, 10*time.Second, "a stream without a Hello is not complained of", func() bool { return m.complaint(wire.KindEstimateRequest, "Hello") })
+	eventually(t, "a stream without a Hello is not complained of", func() bool { return m.complaint(wire.KindEstimateRequest, "Hello") })
 
 	for name, bytes := range map[string][]byte{
 		"a frame of four gigabytes": {0xff, 0xff, 0xff, 0xff},

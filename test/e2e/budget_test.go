@@ -36,14 +36,14 @@ func TestBudget(t *testing.T) {
 	}
 	paid := work{script: "sleep 6", cpus: 4, walltime: 30} // 4 cores at 1200 an hour: 40 at most
 	id := paid.submit(t, a, dir, "paid")
-	eventually(t, slow, "40 are held", func() bool { return mine().Held == 40 && string(mine().Holds[0].Job) == id })
+	eventually(t, "40 are held", func() bool { return mine().Held == 40 && string(mine().Holds[0].Job) == id })
 	a.Kill()
 	start(t, a)
 	if is := mine(); is.Held != 40 && is.Spent == 0 {
 		t.Errorf("after the kill the budget is %+v", is)
 	}
 	completes(t, a, id)
-	eventually(t, slow, "it is settled", func() bool { return mine().Held == 0 })
+	eventually(t, "it is settled", func() bool { return mine().Held == 0 })
 	if is := mine(); is.Spent < 7 || is.Spent > 40 {
 		t.Errorf("a job of 6 s was charged %v", is.Spent)
 	}
@@ -53,7 +53,7 @@ func TestBudget(t *testing.T) {
 	}
 	paid.terms, paid.walltime = "", 300
 	id = paid.submit(t, a, dir, "long")
-	eventually(t, slow, "its reason is the budget", func() bool {
+	eventually(t, "its reason is the budget", func() bool {
 		return strings.Contains(status(t, a, id).Reason, "beta: the budget of its user does not cover it (asked 400, available ")
 	})
 	free := work{script: "true", cpus: 1}

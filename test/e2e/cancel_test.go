@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -23,8 +22,8 @@ func pair(t *testing.T, dir string, options ...string) (a, b site) {
 	start(t, a, b)
 	must(t, a.Know(t.Context(), b, options...))
 	must(t, b.Know(t.Context(), a, options...))
-	must(t, a.Sees(t.Context(), 30*time.Second, "b"))
-	must(t, b.Sees(t.Context(), 30*time.Second, "a"))
+	must(t, a.Sees(t.Context(), patience, "b"))
+	must(t, b.Sees(t.Context(), patience, "a"))
 	return a, b
 }
 
@@ -32,7 +31,7 @@ func pair(t *testing.T, dir string, options ...string) (a, b site) {
 func killed(t *testing.T, s site, id string) {
 	t.Helper()
 	if said := client(t, s, "cancel", id); said != id+" is cancelled: it will not run (again)\n" {
-		becomes(t, s, id, 20*time.Second, "KILLED") // confirmed by the owner, its output on the way
+		becomes(t, s, id, "KILLED") // confirmed by the owner, its output on the way
 	}
 	st := status(t, s, id)
 	if st.State != "KILLED" || !st.CancelRequested {
@@ -64,7 +63,7 @@ func TestCancelBeforeTheStart(t *testing.T) {
 		})
 		must(t, err)
 		id := string(accepted.ID)
-		becomes(t, a, id, 5*time.Second, "STAGEIN")
+		becomes(t, a, id, "STAGEIN")
 		killed(t, a, id)
 		if err := c.Upload(t.Context(), accepted.ID, "f", 5, strings.NewReader("hello")); err == nil {
 			t.Error("a cancelled job took a file")
@@ -73,17 +72,17 @@ func TestCancelBeforeTheStart(t *testing.T) {
 	t.Run("MOVING", func(t *testing.T) {
 		noise(t, dir, "large.bin", 2*mebi)
 		id := work{script: "touch " + ran, arch: "arm", brings: []string{"large.bin"}}.submit(t, a, dir, "moving")
-		becomes(t, a, id, 10*time.Second, "MOVING")
-		eventually(t, 10*time.Second, "the files do not begin to come", func() bool { return len(names(folder(b, id))) > 0 })
+		becomes(t, a, id, "MOVING")
+		eventually(t, "the files do not begin to come", func() bool { return len(names(folder(b, id))) > 0 })
 		killed(t, a, id)
-		eventually(t, 10*time.Second, "the candidate keeps what it fetched", func() bool { return !cluster.Exists(folder(b, id)) })
+		eventually(t, "the candidate keeps what it fetched", func() bool { return !cluster.Exists(folder(b, id)) })
 	})
 	t.Run("ASSIGNED", func(t *testing.T) {
 		for _, arch := range []string{"x86_64", "arm"} {
 			running := newWaiter(t, a, dir, "fills-"+arch, arch, 0)
 			running.pid(t)
 			id := work{script: "touch " + ran, arch: arch}.submit(t, a, dir, "waits-"+arch)
-			becomes(t, a, id, 10*time.Second, "ASSIGNED")
+			becomes(t, a, id, "ASSIGNED")
 			killed(t, a, id)
 			running.letGo(t)
 			exits(t, a, running.id, 0) // the place is free, and nobody took it
@@ -92,10 +91,10 @@ func TestCancelBeforeTheStart(t *testing.T) {
 	t.Run("READY", func(t *testing.T) {
 		b.Kill()
 		id := work{script: "touch " + ran, arch: "arm"}.submit(t, a, dir, "ready")
-		becomes(t, a, id, 10*time.Second, "READY")
+		becomes(t, a, id, "READY")
 		killed(t, a, id)
 		start(t, b)
-		must(t, a.Sees(t.Context(), 30*time.Second, "b"))
+		must(t, a.Sees(t.Context(), patience, "b"))
 	})
 	after := newWaiter(t, a, dir, "after", "arm", 0) // what was cancelled would have come before it
 	after.letGo(t)
@@ -114,7 +113,7 @@ func family(t *testing.T, s site, dir, name, arch string) (id string, pids []int
 		arch:   arch, output: "out.txt",
 	}.submit(t, s, dir, name)
 	var first, second int
-	eventually(t, 20*time.Second, "job "+id+" does not start", func() bool {
+	eventually(t, "job "+id+" does not start", func() bool {
 		text, _ := os.ReadFile(file)
 		n, _ := fmt.Sscan(string(text), &first, &second)
 		return n == 2
@@ -129,7 +128,7 @@ func TestCancelOfARunningJob(t *testing.T) {
 	a, b := pair(t, dir)
 	for where, arch := range map[string]string{"local": "x86_64", "remote": "arm"} {
 		id, pids := family(t, a, dir, where, arch)
-		becomes(t, a, id, 10*time.Second, "RUNNING")
+		becomes(t, a, id, "RUNNING")
 		killed(t, a, id)
 		for _, pid := range pids {
 			if alive(pid) {
@@ -137,7 +136,7 @@ func TestCancelOfARunningJob(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, 10*time.Second, "the owner does not say KILLED", func() bool {
+	eventually(t, "the owner does not say KILLED", func() bool {
 		list := jobs(t, b)
 		return len(list) == 1 && list[0].State == "KILLED"
 	})
@@ -150,7 +149,7 @@ func TestCancelWhileTheOwnerIsDown(t *testing.T) {
 	dir := place(t)
 	a, b := pair(t, dir)
 	id, pids := family(t, a, dir, "job", "arm")
-	becomes(t, a, id, 10*time.Second, "RUNNING")
+	becomes(t, a, id, "RUNNING")
 	b.Kill()
 	r := a.Client(t.Context(), "cancel", id)
 	if r.Code != 3 || !strings.Contains(r.Stderr, "recorded, not yet confirmed") {
@@ -161,7 +160,7 @@ func TestCancelWhileTheOwnerIsDown(t *testing.T) {
 	}
 	a.Kill() // the wish is on disk
 	start(t, a, b)
-	becomes(t, a, id, 40*time.Second, "KILLED")
+	becomes(t, a, id, "KILLED")
 	for _, pid := range pids {
 		if alive(pid) {
 			t.Errorf("process %d of a killed job runs", pid)
@@ -189,7 +188,7 @@ func TestRemove(t *testing.T) {
 	if r := s.Client(t.Context(), "remove", w.id); r.Code != 1 {
 		t.Errorf("removing it again ends with %d: %s", r.Code, r.Stderr)
 	}
-	eventually(t, 5*time.Second, "the files of a removed job stay", func() bool { return !cluster.Exists(folder(s, w.id)) })
+	eventually(t, "the files of a removed job stay", func() bool { return !cluster.Exists(folder(s, w.id)) })
 	s.Kill()
 	start(t, s)
 	if list := jobs(t, s); len(list) != 0 {
@@ -211,11 +210,11 @@ func TestRetention(t *testing.T) {
 		exits(t, s, id, 0)
 		ids = append(ids, id)
 	}
-	eventually(t, 90*time.Second, "the oldest two are kept", func() bool { return len(jobs(t, s)) == 1 })
+	eventually(t, "the oldest two are kept", func() bool { return len(jobs(t, s)) == 1 })
 	if left := jobs(t, s)[0].ID; left != grid.JobID(ids[2]) {
 		t.Errorf("of %v the job %s was kept", ids, left)
 	}
-	eventually(t, 10*time.Second, "the folders of the others are kept", func() bool { // they go after the records
+	eventually(t, "the folders of the others are kept", func() bool { // they go after the records
 		kept := names(filepath.Join(s.Dir, "data", "jobs"))
 		return len(kept) == 1 && kept[0] == ids[2]
 	})

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/cluster"
@@ -33,7 +32,7 @@ func overThree(t *testing.T) (clusters map[string]*slurmtest.Cluster, sites map[
 func reservedAt(t *testing.T, clusters map[string]*slurmtest.Cluster, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		eventually(t, slow, name+" is to hold a reservation", func() bool { return len(reservedIn(t, clusters[name])) > 0 })
+		eventually(t, name+" is to hold a reservation", func() bool { return len(reservedIn(t, clusters[name])) > 0 })
 	}
 }
 
@@ -41,7 +40,7 @@ func reservedAt(t *testing.T, clusters map[string]*slurmtest.Cluster, names ...s
 func nothingReserved(t *testing.T, clusters map[string]*slurmtest.Cluster) {
 	t.Helper()
 	for name, c := range clusters {
-		eventually(t, 10*time.Second, "no reservation is to be left at "+name, func() bool { return len(reservedIn(t, c)) == 0 })
+		eventually(t, "no reservation is to be left at "+name, func() bool { return len(reservedIn(t, c)) == 0 })
 	}
 }
 
@@ -67,7 +66,7 @@ func TestControllerDownDuringConfirm(t *testing.T) {
 	id := together(ledger, 16, 3).submit(t, home, filepath.Dir(ledger), "wide")
 	reservedAt(t, clusters, "busy", "free", "wide")
 	clusters["wide"].KillController()
-	eventually(t, slow, "the broker is to notice", func() bool {
+	eventually(t, "the broker is to notice", func() bool {
 		return strings.Contains(self(t, sites["wide"]).Alarm, "nothing is known of the batch system")
 	})
 	must(t, clusters["wide"].StartController())
@@ -85,7 +84,7 @@ func TestNodeOfReservationDies(t *testing.T) {
 	home := sites["busy"]
 	id := together(ledger, 10, 2).submit(t, home, filepath.Dir(ledger), "wide")
 	var hit string
-	eventually(t, slow, "two clusters are to hold a reservation", func() bool {
+	eventually(t, "two clusters are to hold a reservation", func() bool {
 		held := 0
 		for name, c := range clusters {
 			if len(reservedIn(t, c)) == 0 {

@@ -23,13 +23,13 @@ func TestOneJobOverTwoClustersBeginsSooner(t *testing.T) {
 	introduce(t, a, b)
 	sees(t, a, map[string]int{"alpha": 6, "beta": 6})
 	first := work{cpus: 12, walltime: 600, terms: `<gb:Coallocation sites="2" processes="1"/>`, script: "sleep 60"}.submit(t, a, dir, "first")
-	eventually(t, slow, "the first is to run", func() bool { st, ok := asked(t, a, first); return ok && st.State == "RUNNING" })
+	eventually(t, "the first is to run", func() bool { st, ok := asked(t, a, first); return ok && st.State == "RUNNING" })
 	ledger := filepath.Join(dir, "ledger")
 	wide := together(ledger, 12, 2)
 	wide.terms = `<gb:Coallocation sites="2" processes="1" early="true"/>`
 	id := wide.submit(t, a, dir, "second")
 	var planned api.Time
-	eventually(t, slow, "its parts are to wait for their reservations", func() bool {
+	eventually(t, "its parts are to wait for their reservations", func() bool {
 		of := told[api.Explanation](t, a, "explain", id).Allocation
 		if of == nil || of.State != "GATHERING" {
 			return false

@@ -50,9 +50,9 @@ func TestOneJobOverTwoSitesInAGroup(t *testing.T) {
 	}
 	// One that is cancelled with its group leaves no part and no reservation.
 	group = strings.TrimSpace(client(t, a, "submit", small.write(t, dir, "small"), wide.write(t, dir, "wide")))
-	eventually(t, slow, "both sites hold a reservation", func() bool { return booked(t, a) == 1 && booked(t, b) == 1 })
+	eventually(t, "both sites hold a reservation", func() bool { return booked(t, a) == 1 && booked(t, b) == 1 })
 	client(t, a, "cancel", group)
-	eventually(t, slow, "no reservation is left", func() bool { return booked(t, a) == 0 && booked(t, b) == 0 })
+	eventually(t, "no reservation is left", func() bool { return booked(t, a) == 0 && booked(t, b) == 0 })
 	if list, _ := beginnings(t, ledger); len(list) != 2 {
 		t.Errorf("what was cancelled has begun: %v", list)
 	}

@@ -42,7 +42,7 @@ func TestKillsOfOneJobOverTwoSites(t *testing.T) {
 				time.Sleep(3 * time.Second) //house:allow sleep: it is away for a while
 				start(t, killed)
 				state := ""
-				eventually(t, 8*time.Minute, id+" is to end", func() bool {
+				inTime(t, 8*time.Minute, id+" is to end", func() bool {
 					st, ok := asked(t, a, id)
 					state = st.State
 					return ok && st.Ended != 0
@@ -60,7 +60,7 @@ func TestKillsOfOneJobOverTwoSites(t *testing.T) {
 					}
 				}
 				for _, s := range []site{a, b} {
-					eventually(t, 10*time.Second+slow, "no reservation is left at "+s.Name, func() bool { return booked(t, s) == 0 })
+					eventually(t, "no reservation is left at "+s.Name, func() bool { return booked(t, s) == 0 })
 				}
 				nothingLeft(t, a, id)
 				if again, _ := beginnings(t, ledger); len(again) != len(list) {
@@ -88,7 +88,7 @@ func begunInVain(t *testing.T, home site, id string, list []beginning) {
 func nothingLeft(t *testing.T, home site, id string) {
 	t.Helper()
 	var left []api.Part
-	eventually(t, 10*time.Second+slow, "every part of "+id+" is to end", func() bool {
+	eventually(t, "every part of "+id+" is to end", func() bool {
 		a := told[api.Explanation](t, home, "explain", id).Allocation
 		if a == nil {
 			return false

@@ -189,7 +189,7 @@ func TestOneJobOverTwoClusters(t *testing.T) {
 		must(t, os.WriteFile(ledger, nil, 0o666))
 		id := together(ledger, 12, 2).submit(t, a, dir, "wide")
 		var reserved []string
-		eventually(t, slow, "both clusters hold a reservation for "+id, func() bool {
+		eventually(t, "both clusters hold a reservation for "+id, func() bool {
 			reserved = nil
 			for _, c := range clusters {
 				if _, rest, is := strings.Cut(c.Run(t, "scontrol", "show", "res"), "ReservationName="); is {
@@ -210,7 +210,7 @@ func TestOneJobOverTwoClusters(t *testing.T) {
 		completes(t, a, id)
 		t.Logf("round %d: the parts of 12 processes began %v apart", i+1, begunTogether(t, ledger, 12, "alpha", "beta"))
 		for name, c := range clusters {
-			eventually(t, 10*time.Second, "no reservation is left at "+name, func() bool { return !strings.Contains(c.Run(t, "scontrol", "show", "res"), "ReservationName") })
+			eventually(t, "no reservation is left at "+name, func() bool { return !strings.Contains(c.Run(t, "scontrol", "show", "res"), "ReservationName") })
 		}
 	}
 }
@@ -231,8 +231,8 @@ func TestOneJobOverSlurmAndEmbedded(t *testing.T) {
 		id := together(ledger, 10, 2).submit(t, home, dir, "wide"+home.Name)
 		completes(t, home, id)
 		t.Logf("from %s the parts began %v apart", home.Name, begunTogether(t, ledger, 10, "alpha", "beta"))
-		eventually(t, 10*time.Second, "no reservation is left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
-		eventually(t, 10*time.Second, "no reservation is left in the book of beta", func() bool { return booked(t, b) == 0 })
+		eventually(t, "no reservation is left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
+		eventually(t, "no reservation is left in the book of beta", func() bool { return booked(t, b) == 0 })
 	}
 }
 
@@ -282,7 +282,7 @@ func long(t *testing.T) {
 
 func completes(t *testing.T, home site, id string) {
 	t.Helper()
-	eventually(t, slow, id+" is to end", func() bool {
+	eventually(t, id+" is to end", func() bool {
 		st, ok := asked(t, home, id)
 		if ok && st.Ended != 0 && st.State != "COMPLETED" {
 			t.Fatalf("%s ended %s: %s", id, st.State, st.Reason)

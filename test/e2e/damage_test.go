@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	_ "modernc.org/sqlite"
 
@@ -50,7 +49,7 @@ func TestUnreadableJournal(t *testing.T) {
 	goodJob(t, s, dir)
 	w := newWaiter(t, s, dir, "waiter", "", 4)
 	w.pid(t)
-	becomes(t, s, w.id, 10*time.Second, "RUNNING")
+	becomes(t, s, w.id, "RUNNING")
 	must(t, s.Stop())
 	file := filepath.Join(s.Dir, "data", "journal.db")
 
@@ -107,7 +106,7 @@ func TestDamagedSpool(t *testing.T) {
 	runs := newWaiter(t, s, dir, "runs", "", 4)
 	pid := runs.pid(t)
 	waits := newWaiter(t, s, dir, "waits", "", 5)
-	becomes(t, s, waits.id, 10*time.Second, "ASSIGNED")
+	becomes(t, s, waits.id, "ASSIGNED")
 	s.Kill()
 	spool := filepath.Join(s.Dir, "data", "batch", "jobs")
 	list := names(spool)
@@ -147,7 +146,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("a small disk cannot be mounted here (%v): a full one is not tested", err)
 	}
 	t.Cleanup(func() {
-		eventually(t, 10*time.Second, "the small disk stays in use", func() bool { return syscall.Unmount(disk, 0) == nil })
+		eventually(t, "the small disk stays in use", func() bool { return syscall.Unmount(disk, 0) == nil })
 	})
 	s := newSite(t, disk, "s", cluster.Options{Nodes: 1, Cores: 2})
 	s.Log = filepath.Join(dir, "s.log")
@@ -156,7 +155,7 @@ func TestFullDisk(t *testing.T) {
 	runs.pid(t)
 	longer.pid(t)
 	waits := newWaiter(t, s, dir, "waits", "", 7)
-	becomes(t, s, waits.id, 10*time.Second, "ASSIGNED")
+	becomes(t, s, waits.id, "ASSIGNED")
 	unwanted := newWaiter(t, s, dir, "unwanted", "", 6)
 
 	refused := func(name string, w work) {
@@ -186,14 +185,14 @@ func TestFullDisk(t *testing.T) {
 		f.Close()
 	}
 	refused("no byte left", work{script: "true"})
-	eventually(t, 20*time.Second, "gclient sites shows no alarm", func() bool {
+	eventually(t, "gclient sites shows no alarm", func() bool {
 		r := s.Client(t.Context(), "sites")
 		return strings.Contains(r.Stdout+r.Stderr, "no new job, offer or file is taken")
 	})
 	if r := s.Client(t.Context(), "cancel", unwanted.id); r.Code != 0 {
 		t.Errorf("a cancel on a full disk ends with %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	becomes(t, s, unwanted.id, 10*time.Second, "KILLED")
+	becomes(t, s, unwanted.id, "KILLED")
 	if r := s.Client(t.Context(), "remove", runs.id); r.Code != 0 {
 		t.Errorf("a removal on a full disk ends with %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}

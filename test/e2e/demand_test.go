@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/test/cluster"
@@ -63,7 +62,7 @@ func TestDemandsTravelAndEstimatesAreJudged(t *testing.T) {
 		}
 		return api.Estimates{}
 	}
-	eventually(t, 20*time.Second, "b tells of two starts", func() bool { return judged(b).Started == 2 })
+	eventually(t, "b tells of two starts", func() bool { return judged(b).Started == 2 })
 	e := judged(b)
 	st := status(t, b, second)
 	near(t, "the error of the second job's estimate", e.Median, seconds(st.StartEstimateAtQueue)-seconds(st.Started), 0.01)

@@ -21,11 +21,11 @@ func TestDirectory(t *testing.T) {
 			l.tempt(from, a, -1)
 		}
 	}, home) // it knows nobody else
-	must(t, home.Sees(t.Context(), 30*time.Second, "asker"))
+	must(t, home.Sees(t.Context(), patience, "asker"))
 
 	r, err := away.Ready()
 	must(t, err)
-	eventually(t, 40*time.Second, "the record of site away", func() bool {
+	eventually(t, "the record of site away", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		found, err := l.overlay.FindSite(ctx, "away")
@@ -37,7 +37,7 @@ func TestDirectory(t *testing.T) {
 
 	id := work{script: "true", cpus: 2}.submit(t, home, dir, "moves")
 	completed(t, home, id, "away")
-	eventually(t, 20*time.Second, "the record of the job's owner", func() bool {
+	eventually(t, "the record of the job's owner", func() bool {
 		o, err := l.overlay.FindOwner(t.Context(), grid.JobID(id))
 		return err == nil && string(o.Owner) == r.Peer && o.Epoch().String() == status(t, home, id).Epoch
 	})
@@ -45,7 +45,7 @@ func TestDirectory(t *testing.T) {
 	next := work{script: "sleep 1; exit 0", cpus: 2}.submit(t, home, dir, "disputed")
 	reaches(t, home, next, "RUNNING")
 	must(t, l.overlay.PublishOwner(t.Context(), grid.JobID(next), grid.Epoch{Term: 9}))
-	eventually(t, 20*time.Second, "the false record", func() bool {
+	eventually(t, "the false record", func() bool {
 		o, err := l.overlay.FindOwner(t.Context(), grid.JobID(next))
 		return err == nil && o.Owner == l.overlay.Peer()
 	})

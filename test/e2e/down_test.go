@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gbroker/test/cluster"
 )
@@ -29,7 +28,7 @@ func TestSitesThatAreDown(t *testing.T) {
 	must(t, home.Know(t.Context(), never))
 	must(t, home.Know(t.Context(), killed, "--rate-limit", "1MB/s"))
 	must(t, killed.Know(t.Context(), home))
-	must(t, home.Measured(t.Context(), 30*time.Second, 128<<10, "killed"))
+	must(t, home.Measured(t.Context(), patience, 128<<10, "killed"))
 
 	noise(t, dir, "data", 6*mebi)
 	ledger := filepath.Join(dir, "ran")
@@ -45,7 +44,7 @@ func TestSitesThatAreDown(t *testing.T) {
 	event(t, history(t, home, id), "the offer died: killed is dead")
 
 	start(t, killed) // it must not take up what went elsewhere
-	must(t, home.Sees(t.Context(), 30*time.Second, "killed"))
+	must(t, home.Sees(t.Context(), patience, "killed"))
 	w.brings, w.script = nil, "true"
 	completed(t, home, w.submit(t, home, dir, "next"), "killed")
 	ranOnce(t, ledger)
@@ -54,7 +53,7 @@ func TestSitesThatAreDown(t *testing.T) {
 // fetches waits until a site has begun to fetch the files of a job.
 func fetches(t *testing.T, s site, id string) {
 	t.Helper()
-	eventually(t, 20*time.Second, s.Name+" is to fetch the files of "+id, func() bool {
+	eventually(t, s.Name+" is to fetch the files of "+id, func() bool {
 		var n int64
 		filepath.WalkDir(folder(s, id), func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
@@ -90,7 +89,7 @@ func TestHangingSite(t *testing.T) {
 	introduce(t, home, honest)
 	must(t, home.Know(t.Context(), hangs, "--rate-limit", "1MB/s"))
 	must(t, hangs.Know(t.Context(), home))
-	must(t, home.Measured(t.Context(), 30*time.Second, 128<<10, "hangs"))
+	must(t, home.Measured(t.Context(), patience, 128<<10, "hangs"))
 
 	noise(t, dir, "data", 6*mebi)
 	ledger := filepath.Join(dir, "ran")
@@ -112,7 +111,7 @@ func TestHangingSite(t *testing.T) {
 	refused(t, first(t, home, last, "honest"), "hangs", "the site is not alive")
 
 	must(t, hangs.Signal(syscall.SIGCONT)) // it wakes with the job half fetched
-	must(t, home.Sees(t.Context(), 30*time.Second, "hangs"))
+	must(t, home.Sees(t.Context(), patience, "hangs"))
 	completed(t, home, w.submit(t, home, dir, "after"), "hangs")
 	ranOnce(t, ledger)
 }

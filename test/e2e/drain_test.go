@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/test/cluster"
 )
@@ -23,20 +22,20 @@ func TestADrainedSiteHandsOn(t *testing.T) {
 	introduce(t, a, b, c)
 	admin(t, c, "drain")
 	busy := work{script: waits(dir, "busy"), arch: "arm", output: "out.txt"}.submit(t, b, dir, "busy")
-	becomes(t, b, busy, 20*time.Second, "RUNNING")
+	becomes(t, b, busy, "RUNNING")
 	id := work{script: waits(dir, "moved"), arch: "arm", output: "out.txt"}.submit(t, a, dir, "moved")
-	becomes(t, a, id, 20*time.Second, "ASSIGNED")
+	becomes(t, a, id, "ASSIGNED")
 	if st := status(t, a, id); st.Owner != "b" {
 		t.Fatalf("it waits at %s, with c drained", st.Owner)
 	}
 
 	admin(t, c, "undrain")
 	admin(t, b, "drain")
-	becomes(t, a, id, 30*time.Second, "RUNNING")
+	becomes(t, a, id, "RUNNING")
 	if st := status(t, a, id); st.Owner != "c" || !strings.HasPrefix(st.Epoch, "1.") {
 		t.Errorf("it runs at %s, epoch %s", st.Owner, st.Epoch)
 	}
-	must(t, cluster.Until(t.Context(), 10*time.Second, func() bool { return drainedAt(t, a, "b") && drainedAt(t, c, "b") }))
+	must(t, cluster.Until(t.Context(), patience, func() bool { return drainedAt(t, a, "b") && drainedAt(t, c, "b") }))
 	if drainedAt(t, a, "c") {
 		t.Error("c is shown as drained")
 	}
@@ -54,7 +53,7 @@ func TestADrainedSiteHandsOn(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
 	for s, id := range map[*cluster.Site]string{a: id, b: busy} {
-		becomes(t, s, id, 30*time.Second, "COMPLETED")
+		becomes(t, s, id, "COMPLETED")
 	}
 	if n := ledger(t, dir, "start moved"); n != 1 {
 		t.Errorf("it was started %d times", n)
@@ -65,7 +64,7 @@ func TestADrainedSiteHandsOn(t *testing.T) {
 	if r := a.Admin(t.Context(), "neighbour", "remove", "--config", a.Config(), "c"); r.Code != 0 {
 		t.Errorf("removing c from a: %d %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	must(t, cluster.Until(t.Context(), 10*time.Second, func() bool { return !strings.Contains(client(t, a, "sites"), " c ") }))
+	must(t, cluster.Until(t.Context(), patience, func() bool { return !strings.Contains(client(t, a, "sites"), " c ") }))
 	if st := status(t, a, id); st.Owner != "c" {
 		t.Errorf("after c was removed its job was at %q", st.Owner)
 	}

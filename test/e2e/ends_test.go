@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -25,17 +24,17 @@ func asked(t *testing.T, s site, id string) (st api.Status, ok bool) {
 
 // becomes waits until a job is in one of the states; one that ends otherwise, or is
 // late, ends the test. The broker may be away meanwhile.
-func becomes(t *testing.T, s site, id string, limit time.Duration, states ...string) api.Status {
+func becomes(t *testing.T, s site, id string, states ...string) api.Status {
 	t.Helper()
 	var st api.Status
-	cluster.Until(t.Context(), limit, func() bool {
+	cluster.Until(t.Context(), patience, func() bool {
 		if now, ok := asked(t, s, id); ok {
 			st = now
 		}
 		return slices.Contains(states, st.State) || st.Terminal()
 	})
 	if !slices.Contains(states, st.State) {
-		t.Fatalf("job %s is %s (%s) at %s, and not %v within %s\n%s", id, st.State, st.Reason, s.Name, states, limit,
+		t.Fatalf("job %s is %s (%s) at %s, and not %v within %s\n%s", id, st.State, st.Reason, s.Name, states, patience,
 			s.Client(t.Context(), "history", id).Stdout)
 	}
 	return st
@@ -44,7 +43,7 @@ func becomes(t *testing.T, s site, id string, limit time.Duration, states ...str
 // exits waits for a job to be COMPLETED with an exit code.
 func exits(t *testing.T, s site, id string, code int) api.Status {
 	t.Helper()
-	st := becomes(t, s, id, time.Minute, "COMPLETED")
+	st := becomes(t, s, id, "COMPLETED")
 	if st.ExitCode == nil || *st.ExitCode != code {
 		t.Fatalf("job %s ended with %v, not with exit code %d", id, deref(st.ExitCode), code)
 	}

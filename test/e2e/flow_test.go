@@ -53,7 +53,7 @@ func twentyFive(ledger string) (file, want string) {
 func flowOf(t *testing.T, s *cluster.Site, id string, limit time.Duration) api.FlowStatus {
 	t.Helper()
 	var f api.FlowStatus
-	eventually(t, limit, "the workflow has ended", func() bool {
+	inTime(t, limit, "the workflow has ended", func() bool {
 		f = told[api.FlowStatus](t, s, "flow", "status", id)
 		return f.State == "ended"
 	})
@@ -70,7 +70,7 @@ func entered(ledger string) int {
 func killAlong(t *testing.T, ledger string, home, other *cluster.Site) {
 	t.Helper()
 	for i, moment := range []int{6, 24} {
-		eventually(t, 60*time.Second, "the workflow goes on", func() bool { return entered(ledger) >= moment })
+		eventually(t, "the workflow goes on", func() bool { return entered(ledger) >= moment })
 		home.Kill()
 		if i == 1 {
 			other.Kill()
@@ -97,7 +97,7 @@ func TestAWorkflowThroughKills(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(text), 0o644))
 	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
 	killAlong(t, ledger, a, b)
-	f := flowOf(t, a, id, 120*time.Second)
+	f := flowOf(t, a, id, patience)
 	if f.States[api.FlowDone] != 25 || f.PlannedS <= 0 || f.BoundS <= 0 || f.MakespanS < f.BoundS {
 		t.Errorf("the workflow is %+v", f)
 	}
@@ -142,7 +142,7 @@ func TestAWorkflowWithAFailure(t *testing.T) {
 	file := filepath.Join(dir, "flow.yaml")
 	must(t, os.WriteFile(file, []byte(text), 0o644))
 	id := strings.TrimSpace(client(t, s, "flow", "submit", file))
-	f := flowOf(t, s, id, 60*time.Second)
+	f := flowOf(t, s, id, patience)
 	states := map[string]string{}
 	for _, x := range f.Tasks {
 		states[x.Name] = x.State
@@ -169,7 +169,7 @@ func TestAWorkflowWithAFailure(t *testing.T) {
 	long := filepath.Join(dir, "long.yaml")
 	must(t, os.WriteFile(long, []byte("workflow: 1\ntasks:\n"+flowTask(ledger, "long", "sleep 300; touch x", nil, []string{"x"})+flowTask(ledger, "never", "cat x", []string{"x"}, nil)), 0o644))
 	id = strings.TrimSpace(client(t, s, "flow", "submit", long))
-	eventually(t, 30*time.Second, "the long task runs", func() bool { return begun("long") == 1 })
+	eventually(t, "the long task runs", func() bool { return begun("long") == 1 })
 	if text := client(t, s, "list", "--groups"); strings.Count(text, ".flow") != 2 || !strings.Contains(text, id) {
 		t.Errorf("the list of groups is\n%s", text)
 	}
@@ -205,7 +205,7 @@ func TestAWorkflowWithAFailure(t *testing.T) {
 	if text := client(t, s, "status", id); !strings.Contains(text, "2 cancelled") {
 		t.Errorf("the status is\n%s", text)
 	}
-	if f := flowOf(t, s, id, 60*time.Second); f.States[api.FlowCancelled] != 2 || begun("never") != 0 {
+	if f := flowOf(t, s, id, patience); f.States[api.FlowCancelled] != 2 || begun("never") != 0 {
 		t.Errorf("after a cancel the workflow is %+v", f)
 	}
 }
@@ -242,7 +242,7 @@ tasks:
 	file, out := filepath.Join(dir, "flow.yaml"), filepath.Join(dir, "out")
 	must(t, os.WriteFile(file, []byte(text), 0o644))
 	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
-	f := flowOf(t, a, id, 60*time.Second)
+	f := flowOf(t, a, id, patience)
 	if f.States[api.FlowDone] != 3 || f.Tasks[0].Site != "b" || f.Tasks[1].Site != "c" || f.Tasks[2].Site != "c" {
 		t.Fatalf("the workflow is %+v", f)
 	}
@@ -288,7 +288,7 @@ func TestConfigurationsOfTasks(t *testing.T) {
 		t.Errorf("planned %s", planned)
 	}
 	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
-	f := flowOf(t, a, id, 60*time.Second)
+	f := flowOf(t, a, id, patience)
 	client(t, a, "flow", "wait", id, "--output", out)
 	for _, x := range f.Tasks {
 		said, err := os.ReadFile(filepath.Join(out, x.Name, x.Name))

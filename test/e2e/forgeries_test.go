@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -38,8 +37,8 @@ func newIntrusion(t *testing.T) *intrusion {
 			l.tempt(from, a, -1)
 		}
 	}, in.home, in.honest)
-	must(t, in.home.Sees(t.Context(), 30*time.Second, "intruder", "honest"))
-	must(t, in.honest.Sees(t.Context(), 30*time.Second, "intruder", "home"))
+	must(t, in.home.Sees(t.Context(), patience, "intruder", "honest"))
+	must(t, in.honest.Sees(t.Context(), patience, "intruder", "home"))
 	held := work{script: "echo before; while [ ! -e " + in.gate + " ]; do sleep 0.05; done; echo after"}
 	in.here = held.submit(t, in.home, dir, "here")
 	reaches(t, in.home, in.here, "RUNNING")
@@ -124,7 +123,7 @@ func TestForgedHomes(t *testing.T) {
 			l.send(from, wire.Commit{Handoff: r.Handoff})
 		}
 	}, home)
-	must(t, home.Sees(t.Context(), 30*time.Second, "intruder"))
+	must(t, home.Sees(t.Context(), patience, "intruder"))
 	r, err := home.Ready()
 	must(t, err)
 	to := grid.PeerID(r.Peer)
@@ -137,7 +136,7 @@ func TestForgedHomes(t *testing.T) {
 			Job: id, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: to, Digest: wire.JobDigest(job),
 		}})
 	}
-	eventually(t, 10*time.Second, "an error for both offers", func() bool {
+	eventually(t, "an error for both offers", func() bool {
 		return l.got(func(m wire.Message) bool { e, ok := m.(wire.Error); return ok && e.Of == wire.KindOffer }) == 2
 	})
 	if list := told[[]api.Status](t, home, "list"); len(list) > 0 {
@@ -176,11 +175,11 @@ func (l *liar) lie(t *testing.T, s site, words func(grid.JobID, grid.Epoch, grid
 					wrong++
 				}
 				// The queue of messages is bounded.
-				eventually(t, 10*time.Second, "room for a lie", func() bool { return l.overlay.Send(to, m) == nil })
+				eventually(t, "room for a lie", func() bool { return l.overlay.Send(to, m) == nil })
 			}
 		}
 	}
-	eventually(t, 20*time.Second, fmt.Sprintf("errors for %d wrong offers at %s", wrong, s.Name), func() bool {
+	eventually(t, fmt.Sprintf("errors for %d wrong offers at %s", wrong, s.Name), func() bool {
 		return refusals() >= before+wrong
 	})
 }

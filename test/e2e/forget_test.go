@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/test/cluster"
@@ -46,7 +45,7 @@ func TestForgetAndReturn(t *testing.T) {
 	once := work{script: waits(dir, "once"), arch: "arm", output: "out.txt"}.submit(t, a, dir, "once")
 	often := strings.TrimSpace(client(t, a, "submit", "--rerunnable", work{script: waits(dir, "often"), arch: "arm", output: "out.txt"}.write(t, dir, "often")))
 	for _, id := range []string{once, often} {
-		becomes(t, a, id, 20*time.Second, "RUNNING")
+		becomes(t, a, id, "RUNNING")
 	}
 	b.Kill()
 
@@ -82,10 +81,10 @@ func TestForgetAndReturn(t *testing.T) {
 	}
 
 	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)) // both end, while their daemon is down
-	eventually(t, 10*time.Second, "the programs do not end", func() bool { return ledger(t, dir, "end once")+ledger(t, dir, "end often") == 2 })
+	eventually(t, "the programs do not end", func() bool { return ledger(t, dir, "end once")+ledger(t, dir, "end often") == 2 })
 	start(t, b)
 	for id, name := range map[string]string{once: "once", often: "often"} {
-		eventually(t, 30*time.Second, name+" does not gain its result", func() bool { return status(t, a, id).State == "COMPLETED" })
+		eventually(t, name+" does not gain its result", func() bool { return status(t, a, id).State == "COMPLETED" })
 		if got := output(t, a, dir, id, "out.txt"); got != "this was "+name+"\n" {
 			t.Errorf("%s left %q", name, got)
 		}
@@ -96,7 +95,7 @@ func TestForgetAndReturn(t *testing.T) {
 	if st := status(t, a, often); st.Epoch != again.Epoch {
 		t.Errorf("the term went from %s to %s", again.Epoch, st.Epoch)
 	}
-	eventually(t, 20*time.Second, "b keeps what was taken over", func() bool { return !cluster.Exists(folder(b, once)) && !cluster.Exists(folder(b, often)) })
+	eventually(t, "b keeps what was taken over", func() bool { return !cluster.Exists(folder(b, once)) && !cluster.Exists(folder(b, often)) })
 }
 
 // term is that of a job's epoch.
@@ -127,13 +126,13 @@ func TestAnyBrokerAnswersForAnyJob(t *testing.T) {
 			}
 		}
 	}
-	must(t, b.Sees(t.Context(), 30*time.Second, "a", "c"))
-	must(t, c.Sees(t.Context(), 30*time.Second, "a", "b"))
-	must(t, a.Sees(t.Context(), 30*time.Second, "b", "c"))
+	must(t, b.Sees(t.Context(), patience, "a", "c"))
+	must(t, c.Sees(t.Context(), patience, "a", "b"))
+	must(t, a.Sees(t.Context(), patience, "b", "c"))
 	done := work{script: "echo this was done", output: "out.txt", arch: "x86_64"}.submit(t, a, dir, "done")
 	exits(t, a, done, 0)
 	long := work{script: waits(dir, "long"), arch: "x86_64"}.submit(t, a, dir, "long")
-	becomes(t, a, long, 20*time.Second, "RUNNING")
+	becomes(t, a, long, "RUNNING")
 
 	if st := status(t, b, done); st.State != "COMPLETED" || st.Home != "a" || st.ExitCode == nil || *st.ExitCode != 0 {
 		t.Errorf("b says of a job of a: %+v", st)
@@ -151,8 +150,8 @@ func TestAnyBrokerAnswersForAnyJob(t *testing.T) {
 		t.Errorf("cancelled from c: %d %s", r.Code, r.Stdout)
 	}
 	client(t, b, "cancel", long)
-	becomes(t, a, long, 20*time.Second, "KILLED")
-	becomes(t, b, long, 20*time.Second, "KILLED")
+	becomes(t, a, long, "KILLED")
+	becomes(t, b, long, "KILLED")
 	a.Kill()
 	if r := b.Client(t.Context(), "status", long); r.Code != 3 {
 		t.Errorf("while the home is down: %d %s", r.Code, r.Stderr)
@@ -170,18 +169,18 @@ func TestARestoredBackupRunsNothingTwice(t *testing.T) {
 	introduce(t, a, b)
 	must(t, b.Stop())
 	id := work{script: waits(dir, "job"), arch: "arm", output: "out.txt"}.submit(t, a, dir, "job")
-	eventually(t, 30*time.Second, "it does not wait for b", func() bool { return strings.Contains(status(t, a, id).Reason, "no site can take it now") })
+	eventually(t, "it does not wait for b", func() bool { return strings.Contains(status(t, a, id).Reason, "no site can take it now") })
 	must(t, a.Stop())
 	data, backup := filepath.Join(a.Dir, "data"), filepath.Join(dir, "backup")
 	copyTree(t, backup, data)
 
 	start(t, a, b)
-	becomes(t, a, id, 60*time.Second, "RUNNING")
+	becomes(t, a, id, "RUNNING")
 	must(t, a.Stop())
 	must(t, os.RemoveAll(data))
 	copyTree(t, data, backup)
 	start(t, a)
-	eventually(t, 30*time.Second, "a does not learn that b has the job", func() bool {
+	eventually(t, "a does not learn that b has the job", func() bool {
 		st := status(t, a, id)
 		return st.State == "RUNNING" && st.Owner == "b"
 	})
@@ -235,7 +234,7 @@ func TestADuplicateStops(t *testing.T) {
 		}
 		return list[0].Alarm
 	}
-	eventually(t, 60*time.Second, "neither notices the other", func() bool { return alarm(b) != "" || alarm(duplicate) != "" })
+	eventually(t, "neither notices the other", func() bool { return alarm(b) != "" || alarm(duplicate) != "" })
 	stopped := b
 	if alarm(b) == "" {
 		stopped = duplicate
@@ -249,6 +248,6 @@ func TestADuplicateStops(t *testing.T) {
 		t.Fatalf("resume: %d %s", r.Code, r.Stderr)
 	}
 	// What the other did it does not know: first it asks its neighbours, as one that was rolled back.
-	eventually(t, 60*time.Second, "the alarm is not over", func() bool { return alarm(stopped) == "" })
+	eventually(t, "the alarm is not over", func() bool { return alarm(stopped) == "" })
 	exits(t, stopped, work{script: "true"}.submit(t, stopped, dir, "taken"), 0)
 }

@@ -100,7 +100,7 @@ func hears(t *testing.T, s site, sites []site, row []edge) {
 			want = append(want, sites[j].Name)
 		}
 	}
-	must(t, s.Sees(t.Context(), 30*time.Second, want...))
+	must(t, s.Sees(t.Context(), patience, want...))
 	for _, v := range told[[]api.Site](t, s, "sites") {
 		if v.Self {
 			continue

@@ -50,7 +50,7 @@ func keyed(t *testing.T, dir string, n int, edges [][2]int) (sites []*cluster.Si
 		must(t, b.Know(t.Context(), a, "--send=false"))
 	}
 	for _, e := range edges {
-		must(t, sites[e[0]].Sees(t.Context(), 30*time.Second, sites[e[1]].Name))
+		must(t, sites[e[0]].Sees(t.Context(), patience, sites[e[1]].Name))
 	}
 	return sites
 }
@@ -65,7 +65,7 @@ func fromAfar(t *testing.T, dir, mine string, home, far *cluster.Site, more func
 	id = work{script: "echo far away; " + waits(dir, "go"), output: "out.txt", walltime: 60}.submit(t, home, dir, "far")
 	reaches(t, home, id, "RUNNING")
 	var seen api.Status
-	eventually(t, 60*time.Second, "the job is seen from the other end", func() bool {
+	eventually(t, "the job is seen from the other end", func() bool {
 		text, why, err := passing(t.Context(), far, mine, "status", "--json", id)
 		if err != nil {
 			t.Log(why)
@@ -93,7 +93,7 @@ func fromAfar(t *testing.T, dir, mine string, home, far *cluster.Site, more func
 	if _, why, err := passing(t.Context(), far, mine, "cancel", second); err != nil {
 		t.Errorf("cancelling from the other end: %v, %q", err, why)
 	}
-	eventually(t, 30*time.Second, "the job is cancelled", func() bool {
+	eventually(t, "the job is cancelled", func() bool {
 		return strings.HasPrefix(status(t, home, second).State, "CANCELLED") || status(t, home, second).State == "KILLED"
 	})
 	return id
@@ -195,7 +195,7 @@ func TestAJobSevenMembersAway(t *testing.T) {
 		}
 	}
 
-	eventually(t, 60*time.Second, "all eight sites are listed", func() bool {
+	eventually(t, "all eight sites are listed", func() bool {
 		r := far.Client(t.Context(), "sites", "--all", "--json")
 		var list []api.Site
 		if r.Code != 0 || json.Unmarshal([]byte(r.Stdout), &list) != nil || len(list) != 8 {
@@ -226,8 +226,8 @@ func TestInviteAndJoin(t *testing.T) {
 	if r := b.Admin(t.Context(), "join", "--config", b.Config(), code); r.Code != 0 || strings.Contains(r.Stderr, "firewall") {
 		t.Fatalf("join: %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	must(t, a.Sees(t.Context(), 30*time.Second, "b"))
-	must(t, b.Sees(t.Context(), 30*time.Second, "a"))
+	must(t, a.Sees(t.Context(), patience, "b"))
+	must(t, b.Sees(t.Context(), patience, "a"))
 	if r := c.Admin(t.Context(), "join", "--config", c.Config(), code); r.Code == 0 || !strings.Contains(r.Stderr, "gbroker invite") {
 		t.Errorf("a used code: %d, %s", r.Code, r.Stderr)
 	}

@@ -82,24 +82,24 @@ func TestAGroupIsCancelledThroughAKill(t *testing.T) {
 	start(t, a, b)
 	must(t, a.Know(t.Context(), b))
 	must(t, b.Know(t.Context(), a))
-	must(t, a.Sees(t.Context(), 30*time.Second, "b"))
+	must(t, a.Sees(t.Context(), patience, "b"))
 	args := []string{"submit"}
 	for n := range 5 {
 		args = append(args, work{script: "sleep 300", walltime: 400}.write(t, dir, fmt.Sprintf("job%02d", n)))
 	}
 	id := strings.TrimSpace(client(t, a, args...))
-	eventually(t, 30*time.Second, "two jobs of the group run", func() bool {
+	eventually(t, "two jobs of the group run", func() bool {
 		return told[api.GroupStatus](t, a, "status", id).States["RUNNING"] >= 2
 	})
 	cmd := a.Command(t.Context(), "cancel", id)
 	must(t, cmd.Start())
-	eventually(t, 10*time.Second, "the cancel is recorded", func() bool {
+	eventually(t, "the cancel is recorded", func() bool {
 		return told[api.GroupStatus](t, a, "status", id).CancelRequested
 	})
 	a.Kill()
 	_ = cmd.Wait()
 	start(t, a)
-	eventually(t, 60*time.Second, "all jobs of the group have ended", func() bool {
+	eventually(t, "all jobs of the group have ended", func() bool {
 		g := told[api.GroupStatus](t, a, "status", id)
 		return g.Ended != 0 && g.States["KILLED"] == 5
 	})

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/grid"
 	"gbroker/test/cluster"
@@ -20,7 +19,7 @@ func TestHostileMember(t *testing.T) {
 	s := newSite(t, dir, "victim", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, s)
 	l := newLiar(t, dir, "hostile", func(*liar, grid.PeerID, wire.Message) {}, s)
-	must(t, s.Sees(t.Context(), 30*time.Second, "hostile"))
+	must(t, s.Sees(t.Context(), patience, "hostile"))
 	r, err := s.Ready()
 	must(t, err)
 	to, own := grid.PeerID(r.Peer), l.overlay.Peer()
@@ -43,7 +42,7 @@ func TestHostileMember(t *testing.T) {
 		}
 		l.send(to, wire.Offer{Job: job, Handoff: wire.HandoffID{Job: job.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, To: to, Digest: wire.JobDigest(job)}})
 		if i%8 == 7 { // more at a time grow too old on the way on a busy machine
-			eventually(t, time.Minute, "an answer to each offer", func() bool { return answered() > i })
+			eventually(t, "an answer to each offer", func() bool { return answered() > i })
 		}
 	}
 	refused := l.got(func(m wire.Message) bool { _, is := m.(wire.Refuse); return is })

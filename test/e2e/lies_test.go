@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -79,7 +78,7 @@ func TestAbsurdEstimates(t *testing.T) {
 		})
 		liars = append(liars, name)
 	}
-	must(t, home.Sees(t.Context(), 30*time.Second, append(liars, "honest")...))
+	must(t, home.Sees(t.Context(), patience, append(liars, "honest")...))
 
 	id := work{script: "true", cpus: 2}.submit(t, home, dir, "job")
 	completed(t, home, id, "honest")
@@ -185,7 +184,7 @@ func TestBrokenPromises(t *testing.T) {
 		}, home)
 		liars, chosen = append(liars, lie.name), append(chosen, i)
 	}
-	must(t, home.Sees(t.Context(), 30*time.Second, liars...))
+	must(t, home.Sees(t.Context(), patience, liars...))
 	var all sync.WaitGroup
 	for _, i := range chosen {
 		lie := handoffs[i]

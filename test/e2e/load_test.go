@@ -3,7 +3,6 @@ package e2e
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -23,18 +22,18 @@ func TestLoadOfAll(t *testing.T) {
 		return all[slices.IndexFunc(all, func(v api.Site) bool { return v.Name == grid.SiteName(of.Name) })]
 	}
 	for _, s := range []site{a, b} {
-		eventually(t, 30*time.Second, "the load of idle b is known at "+s.Name, func() bool {
+		eventually(t, "the load of idle b is known at "+s.Name, func() bool {
 			v := at(s, b)
 			return v.Load != nil && *v.Load == api.Load{Cores: 2} && v.Version != ""
 		})
 	}
 	job := fill(t, b, dir, 60)
 	for _, s := range []site{a, b} {
-		eventually(t, 30*time.Second, "the load of busy b is known at "+s.Name, func() bool {
+		eventually(t, "the load of busy b is known at "+s.Name, func() bool {
 			v := at(s, b)
 			return v.Load != nil && *v.Load == api.Load{Cores: 2, Busy: 1}
 		})
 	}
 	client(t, b, "cancel", job)
-	eventually(t, 30*time.Second, "the load of b that is idle again is known at a", func() bool { return at(a, b).Load.Busy == 0 })
+	eventually(t, "the load of b that is idle again is known at a", func() bool { return at(a, b).Load.Busy == 0 })
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/test/cluster"
 )
@@ -45,7 +44,7 @@ func (f followed) text(t *testing.T, file string) string {
 // prints waits until it has printed something.
 func (f followed) prints(t *testing.T, want string) {
 	t.Helper()
-	if err := cluster.Until(t.Context(), 30*time.Second, func() bool { return strings.Contains(f.text(t, f.out), want) }); err != nil {
+	if err := cluster.Until(t.Context(), patience, func() bool { return strings.Contains(f.text(t, f.out), want) }); err != nil {
 		t.Fatalf("logs -f does not print %q: %v; it printed %q and told %q", want, err, f.text(t, f.out), f.text(t, f.errs))
 	}
 }
@@ -63,14 +62,14 @@ func TestLogsFollowAJobThatMoves(t *testing.T) {
 	introduce(t, a, b, c)
 	must(t, a.Know(t.Context(), x, "--same-users"))
 	must(t, x.Know(t.Context(), a, "--same-users"))
-	must(t, x.Sees(t.Context(), 30*time.Second, "a"))
+	must(t, x.Sees(t.Context(), patience, "a"))
 	admin(t, c, "drain")
 	busy := work{script: waits(dir, "busy"), arch: "arm"}.submit(t, b, dir, "busy")
-	becomes(t, b, busy, 20*time.Second, "RUNNING")
+	becomes(t, b, busy, "RUNNING")
 	const all = "one\ntwo\nthis was moved\nthree\n"
 	script := "echo one; echo oops >&2; until [ -e " + dir + "/second ]; do sleep 0.1; done; echo two; " + waits(dir, "moved") + "; echo three"
 	id := work{script: script, arch: "arm", output: "out.txt"}.submit(t, a, dir, "moved")
-	becomes(t, a, id, 20*time.Second, "ASSIGNED")
+	becomes(t, a, id, "ASSIGNED")
 	if r := a.Client(t.Context(), "logs", id); r.Code != 3 || !strings.Contains(r.Stderr, "has written nothing yet") {
 		t.Errorf("before its start: %d %q %q", r.Code, r.Stdout, r.Stderr)
 	}

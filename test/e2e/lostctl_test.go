@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/test/cluster"
 )
@@ -20,8 +19,8 @@ func TestControlFilesDeleted(t *testing.T) {
 	token, gone := newWaiter(t, s, dir, "token", "", 4), newWaiter(t, s, dir, "gone", "", 5)
 	token.pid(t)
 	pid := gone.pid(t)
-	becomes(t, s, token.id, 10*time.Second, "RUNNING")
-	becomes(t, s, gone.id, 10*time.Second, "RUNNING")
+	becomes(t, s, token.id, "RUNNING")
+	becomes(t, s, gone.id, "RUNNING")
 	ctl := func(id string) string { return filepath.Join(s.Dir, "data", "jobs", id, "ctl") }
 	starts, err := filepath.Glob(filepath.Join(ctl(token.id), "start.*"))
 	if err != nil || len(starts) != 1 {
@@ -50,7 +49,7 @@ func TestControlFilesDeleted(t *testing.T) {
 	if code, said := end("--lost", "--yes", gone.id); code != 0 {
 		t.Fatalf("%d, %s", code, said)
 	}
-	becomes(t, s, gone.id, 10*time.Second, "LOST")
+	becomes(t, s, gone.id, "LOST")
 	goes(t, pid)
 	if code, said := end("--dead", "--yes", gone.id); code == 0 || !strings.Contains(said, "LOST already") {
 		t.Errorf("once more: %d, %s", code, said)

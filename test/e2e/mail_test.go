@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-smtp"
 
@@ -80,7 +79,7 @@ func TestMail(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("told was %q", got)
 	}
-	eventually(t, 20*time.Second, "who is refused is not given up", func() bool {
+	eventually(t, "who is refused is not given up", func() bool {
 		text := client(t, tells, "history", id)
 		return strings.Contains(text, "telling mailto:nobody@example.org of its end is given up") && strings.Contains(text, "no such user") &&
 			strings.Contains(text, "telling mailto:eve@elsewhere.net of its end is given up") && strings.Contains(text, "told mailto:alice@example.org of its end")

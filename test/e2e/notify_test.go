@@ -47,7 +47,7 @@ func TestNotifyByWebhook(t *testing.T) {
 	}
 	id := work{script: "true", terms: terms}.submit(t, shut, dir, "untold")
 	exits(t, shut, id, 0)
-	eventually(t, 10*time.Second, "it is not given up", func() bool { return strings.Contains(client(t, shut, "history", id), "is given up") })
+	eventually(t, "it is not given up", func() bool { return strings.Contains(client(t, shut, "history", id), "is given up") })
 	if len(told) > 0 {
 		t.Errorf("a site that does not allow it told %s", <-told)
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/test/cluster"
 )
@@ -22,10 +21,10 @@ func TestOffersAreAccepted(t *testing.T) {
 		must(t, s.Know(t.Context(), b))
 		must(t, b.Know(t.Context(), s))
 	}
-	must(t, a.Sees(t.Context(), 30*time.Second, "b"))
-	must(t, c.Sees(t.Context(), 30*time.Second, "b"))
+	must(t, a.Sees(t.Context(), patience, "b"))
+	must(t, c.Sees(t.Context(), patience, "b"))
 
-	eventually(t, 60*time.Second, "b proposes c to a", func() bool {
+	eventually(t, "b proposes c to a", func() bool {
 		r := a.Admin(t.Context(), "neighbour", "offers", "--config", a.Config())
 		return r.Code == 0 && strings.Contains(r.Stdout, "b proposes c (")
 	})
@@ -43,10 +42,10 @@ func TestOffersAreAccepted(t *testing.T) {
 	before, err := os.ReadFile(file)
 	must(t, err)
 	must(t, os.WriteFile(file, append(before, "topology: {rule: full, accept: true}\n"...), 0o600))
-	must(t, c.Sees(t.Context(), 60*time.Second, "a"))
-	must(t, a.Sees(t.Context(), 30*time.Second, "c"))
+	must(t, c.Sees(t.Context(), patience, "a"))
+	must(t, a.Sees(t.Context(), patience, "c"))
 	must(t, os.WriteFile(file, before, 0o600))
-	eventually(t, 30*time.Second, "without the rule c has b alone", func() bool {
+	eventually(t, "without the rule c has b alone", func() bool {
 		r := c.Client(t.Context(), "sites")
 		return r.Code == 0 && !strings.Contains(r.Stdout, " a ") && strings.Contains(r.Stdout, " b ")
 	})

@@ -53,7 +53,7 @@ func bySbatch(t *testing.T, c *slurmtest.Cluster, dir string) handing {
 
 func byQsub(t *testing.T, srv *fakebatch.Server, dir string) handing {
 	run := func(command string, words ...string) string {
-		ctx, cancel := context.WithTimeout(t.Context(), slow)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, filepath.Join(srv.Bin, command), words...)
 		cmd.Dir, cmd.Env = dir, []string{"PATH=" + srv.Path(), "HOME=" + dir, "LC_ALL=C", "TZ=UTC"}
@@ -107,7 +107,7 @@ func compareOrder(t *testing.T, dir string, ways ...handing) {
 	await := func(want string) {
 		t.Helper()
 		for _, w := range ways {
-			eventually(t, slow, "by "+w.name+" there is to run "+want, func() bool { return len(text(w)) >= len(want) })
+			eventually(t, "by "+w.name+" there is to run "+want, func() bool { return len(text(w)) >= len(want) })
 			if got := text(w); got != want {
 				t.Errorf("by %s the order is %q, not %q", w.name, got, want)
 			}
@@ -135,7 +135,7 @@ func compareThrottle(t *testing.T, dir string, ways ...handing) {
 				must(t, os.WriteFile(script, []byte(strings.Replace(string(text), "-o /dev/null", "", 1)), 0o600))
 			}
 			w.submit(script)
-			eventually(t, slow, "the array is to end by "+w.name, func() bool { return count(log) == 8 })
+			eventually(t, "the array is to end by "+w.name, func() bool { return count(log) == 8 })
 			text, err := os.ReadFile(log)
 			must(t, err)
 			now, at, begun := 0, 0, []string{}

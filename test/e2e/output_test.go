@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/test/cluster"
 )
@@ -113,7 +112,7 @@ func TestOutputSoFar(t *testing.T) {
 	id := w.submit(t, home, dir, "slow")
 	reaches(t, home, id, "RUNNING")
 	out := filepath.Join(dir, "results")
-	eventually(t, 20*time.Second, "the first line of the job that runs", func() bool {
+	eventually(t, "the first line of the job that runs", func() bool {
 		r := home.Client(t.Context(), "output", "--force", id, out)
 		if r.Code != 3 || !strings.Contains(r.Stderr, "has not ended") {
 			t.Fatalf("gclient output of a running job ends with %d, not 3: %s", r.Code, r.Stderr)

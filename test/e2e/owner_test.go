@@ -47,8 +47,8 @@ func TestOwnerAnswersForTheHome(t *testing.T) {
 	must(t, away.Know(t.Context(), home, "--send=false"))
 	must(t, away.Know(t.Context(), asker, "--send=false"))
 	must(t, asker.Know(t.Context(), away, "--send=false"))
-	must(t, home.Sees(t.Context(), 30*time.Second, "away"))
-	must(t, asker.Sees(t.Context(), 30*time.Second, "away"))
+	must(t, home.Sees(t.Context(), patience, "away"))
+	must(t, asker.Sees(t.Context(), patience, "away"))
 	mine := filepath.Join(dir, "mine")
 	if _, why, err := passing(t.Context(), home, mine, "pass"); err != nil {
 		t.Fatal(why)
@@ -62,12 +62,12 @@ func TestOwnerAnswersForTheHome(t *testing.T) {
 		}
 		return out, why
 	}
-	eventually(t, 60*time.Second, "the job is seen through its home", func() bool {
+	eventually(t, "the job is seen through its home", func() bool {
 		out, why := ask()
 		return strings.Contains(out, "RUNNING") && why == ""
 	})
 	home.Stop()
-	eventually(t, 60*time.Second, "its owner answers", func() bool {
+	eventually(t, "its owner answers", func() bool {
 		out, why := ask()
 		t.Log(why)
 		return strings.Contains(out, "RUNNING") && strings.Contains(why, "has, or once had, the job")
@@ -83,13 +83,13 @@ func TestOwnerAnswersForTheHome(t *testing.T) {
 		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		io.Copy(io.Discard, c)
 	})
-	must(t, asker.Sees(t.Context(), 30*time.Second, "liar"))
-	eventually(t, 30*time.Second, "the false record is there", func() bool {
+	must(t, asker.Sees(t.Context(), patience, "liar"))
+	eventually(t, "the false record is there", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		return l.overlay.PublishOwner(ctx, grid.JobID(id), grid.Epoch{Term: 9}) == nil
 	})
-	eventually(t, 30*time.Second, "the false owner is asked, and not believed", func() bool {
+	eventually(t, "the false owner is asked, and not believed", func() bool {
 		out, why := ask()
 		if strings.Contains(out, "COMPLETED") {
 			t.Fatalf("a liar is believed: %s", out)

@@ -77,10 +77,10 @@ tasks:
 		must(t, os.Rename(part, filepath.Join(incoming, fmt.Sprint("p", i))))
 	}
 	id := strings.TrimSpace(client(t, a, "flow", "submit", file))
-	eventually(t, slow, "the first file is seen", func() bool { _, err := os.Stat(ledger); return err == nil })
+	eventually(t, "the first file is seen", func() bool { _, err := os.Stat(ledger); return err == nil })
 	a.Kill()
 	start(t, a)
-	f := flowOf(t, a, id, time.Minute)
+	f := flowOf(t, a, id, patience)
 	if p := f.Periods; p.Done != n || p.Failed+p.Missed+p.Open > 0 {
 		t.Errorf("the instances are %+v", p)
 	}
@@ -125,7 +125,7 @@ tasks:
 			must(t, os.WriteFile(file, []byte(text), 0o644))
 			must(t, os.WriteFile(other, []byte("#!/bin/sh\n#SBATCH -t 1\nsleep 40\n"), 0o755))
 			id := strings.TrimSpace(client(t, a, "flow", "submit", file))
-			eventually(t, 50*time.Second, "the first instance has ended", func() bool {
+			eventually(t, "the first instance has ended", func() bool {
 				p := told[api.FlowStatus](t, a, "flow", "status", id).Periods
 				return p.Done == 1 && (p.Reserved == 2 || !reserve)
 			})

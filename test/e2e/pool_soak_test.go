@@ -144,7 +144,7 @@ func (s *soak) settle() {
 		}
 	}
 	for _, j := range s.jobs {
-		eventually(s.T, 8*time.Minute, "job "+j.name+" ends", func() bool {
+		inTime(s.T, 8*time.Minute, "job "+j.name+" ends", func() bool {
 			st, ok := asked(s.T, s.site, j.id)
 			return ok && st.Terminal()
 		})

@@ -102,11 +102,11 @@ func TestDeadlineAtAPool(t *testing.T) {
 	list := func(what ...string) string {
 		return printed(t, programs.Gbroker, append([]string{"pool", what[0], "--config", s.Config()}, what[1:]...)...)
 	}
-	eventually(t, 30*time.Second, "the computer takes jobs", func() bool { return strings.Contains(list("list"), "free") })
+	eventually(t, "the computer takes jobs", func() bool { return strings.Contains(list("list"), "free") })
 	if out := list("forecast", "desk1"); strings.Count(out, "0.50") != 7*24 {
 		t.Errorf("of a computer that was never seen half is presumed, in each hour of the week: %s", out)
 	}
-	eventually(t, 30*time.Second, "the site tells its groups", func() bool {
+	eventually(t, "the site tells its groups", func() bool {
 		return regexp.MustCompile(`"groups": \[\s*\{[^}]*"cores": 1,[^}]*"computers": 1,\s*"free": 1,`).MatchString(client(t, s, "sites", "--json"))
 	})
 	late := work{script: "true", walltime: 3600, terms: within(90 * time.Minute)}
@@ -128,7 +128,7 @@ func TestDeadlineAtAPool(t *testing.T) {
 // isCut hands in a range that neither of two computers does in time, and both together do: each gets half of it.
 func isCut(t *testing.T, s *cluster.Site, dir string) {
 	t.Helper()
-	eventually(t, 30*time.Second, "the site tells of both computers", func() bool {
+	eventually(t, "the site tells of both computers", func() bool {
 		return regexp.MustCompile(`"computers": 2,`).MatchString(client(t, s, "sites", "--json"))
 	})
 	job := work{script: "seq $RANGE_FIRST $RANGE_LAST", walltime: 2 * 3600, output: "out", terms: within(150 * time.Minute)}
@@ -157,13 +157,13 @@ func sleeps(t *testing.T, s *cluster.Site, d *desk, dir string, list func(...str
 	t.Helper()
 	const why = "paused by its owner"
 	must(t, os.WriteFile(d.owner(), []byte("paused"), 0o600))
-	eventually(t, 30*time.Second, "the pool shows the pause", func() bool { return strings.Contains(list("list"), why) })
+	eventually(t, "the pool shows the pause", func() bool { return strings.Contains(list("list"), why) })
 	job := work{script: "true", walltime: 60}
 	if out := client(t, s, "where", job.write(t, dir, "asks")); !strings.Contains(out, "desks is not sure: ") || !strings.Contains(out, why) {
 		t.Errorf("where says no word of it:\n%s", out)
 	}
 	id := job.submit(t, s, dir, "sleeps")
-	eventually(t, 30*time.Second, "the job says why it waits", func() bool { return strings.Contains(client(t, s, "status", id), why) })
+	eventually(t, "the job says why it waits", func() bool { return strings.Contains(client(t, s, "status", id), why) })
 	must(t, os.Remove(d.owner()))
 	exits(t, s, id, 0)
 }

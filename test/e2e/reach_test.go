@@ -72,7 +72,7 @@ func TestDoctorFindsNobodyListening(t *testing.T) {
 	var doctor sync.WaitGroup
 	doctor.Go(func() { list, code = examined(t, a, "beta", "--wait", "1h") })
 	var listener api.Status
-	eventually(t, slow, "one job listens and the other waits", func() bool {
+	eventually(t, "one job listens and the other waits", func() bool {
 		jobs := told[[]api.Status](t, a, "list")
 		i := slices.IndexFunc(jobs, func(s api.Status) bool { return s.State == "RUNNING" })
 		if i >= 0 {
@@ -84,7 +84,7 @@ func TestDoctorFindsNobodyListening(t *testing.T) {
 		t.Errorf("where the other may wait for an hour, it may listen for %v s", listener.WalltimeS)
 	}
 	client(t, a, "cancel", string(listener.ID))
-	eventually(t, slow, "it ends", func() bool { return status(t, a, string(listener.ID)).Ended != 0 })
+	eventually(t, "it ends", func() bool { return status(t, a, string(listener.ID)).Ended != 0 })
 	touch(t, goOn)
 	doctor.Wait()
 	if code != 0 || len(list) != 1 || list[0].Verdict != daemon.Untried || !strings.Contains(list[0].Text, string(listener.ID)) {

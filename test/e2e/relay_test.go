@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/test/cluster"
@@ -26,9 +25,9 @@ func askers(t *testing.T, dir string) (home, asker, stranger *cluster.Site) {
 	must(t, asker.Know(t.Context(), home, "--same-users"))
 	must(t, home.Know(t.Context(), stranger))
 	must(t, stranger.Know(t.Context(), home, "--same-users"))
-	must(t, home.Sees(t.Context(), 30*time.Second, "asker", "stranger"))
-	must(t, asker.Sees(t.Context(), 30*time.Second, "home"))
-	must(t, stranger.Sees(t.Context(), 30*time.Second, "home"))
+	must(t, home.Sees(t.Context(), patience, "asker", "stranger"))
+	must(t, asker.Sees(t.Context(), patience, "home"))
+	must(t, stranger.Sees(t.Context(), patience, "home"))
 	admin(t, asker, "drain") // its users ask, and nothing of what they ask about runs there
 	admin(t, stranger, "drain")
 	return home, asker, stranger
@@ -55,7 +54,7 @@ func TestAGroupIsAskedForElsewhere(t *testing.T) {
 	}
 	id := strings.TrimSpace(client(t, home, args...))
 	second := strings.TrimSuffix(id, ".all") + ".2"
-	eventually(t, 30*time.Second, "its jobs run, as seen elsewhere", func() bool {
+	eventually(t, "its jobs run, as seen elsewhere", func() bool {
 		return told[api.GroupStatus](t, asker, "status", id).States["RUNNING"] == 3
 	})
 	here, there := told[api.GroupStatus](t, home, "status", id), told[api.GroupStatus](t, asker, "status", id)
@@ -165,7 +164,7 @@ func TestAJobIsAlteredElsewhere(t *testing.T) {
 	must(t, waiting.Start())
 	reaches(t, asker, strings.TrimSuffix(group, "all")+"1", "RUNNING")
 	home.Kill()
-	eventually(t, 30*time.Second, "its home is known to be gone", func() bool {
+	eventually(t, "its home is known to be gone", func() bool {
 		r := asker.Client(t.Context(), "status", group)
 		return r.Code != 0 && strings.Contains(r.Stderr, "its home, the site home, cannot be reached now; no job of it is known here")
 	})

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gbroker/test/cluster"
 )
@@ -29,7 +28,7 @@ func TestReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Signal(syscall.SIGHUP)
-		eventually(t, 20*time.Second, want, func() bool {
+		eventually(t, want, func() bool {
 			log, _ := os.ReadFile(a.Log)
 			return strings.Contains(string(log), want)
 		})

@@ -64,7 +64,7 @@ func TestAReservationAtAnotherSite(t *testing.T) {
 		t.Errorf("a second job ran in it: %s", second.Stdout)
 	}
 	completed(t, home, one, "other")
-	eventually(t, 20*time.Second, "the reservation is to end with its job", func() bool { return holding(t, home, id).State == "RELEASED" })
+	eventually(t, "the reservation is to end with its job", func() bool { return holding(t, home, id).State == "RELEASED" })
 	guaranteed := strings.TrimSpace(client(t, home, "submit", "--guaranteed", "--wait", job))
 	if !strings.HasPrefix(guaranteed, "home.") {
 		t.Errorf("the guaranteed job is %q", guaranteed)
@@ -125,7 +125,7 @@ func TestMaintenanceComesFirst(t *testing.T) {
 	text = fmt.Appendf(text, "\nreservations:\n  maintenance:\n    - {name: pump, from: %s, until: %s}\n", from.Format(time.RFC3339), from.Add(5*time.Hour).Format(time.RFC3339))
 	must(t, os.WriteFile(filepath.Join(other.Dir, "gbroker.yaml"), text, 0o600))
 	must(t, other.Signal(syscall.SIGHUP))
-	eventually(t, 30*time.Second, "its holder is to be told", func() bool {
+	eventually(t, "its holder is to be told", func() bool {
 		h := holding(t, home, id)
 		return h.State == "LOST" && strings.Contains(h.Reason, "pump")
 	})

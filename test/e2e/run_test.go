@@ -33,7 +33,7 @@ func TestCommandsAndArrays(t *testing.T) {
 	var output, failed streamed
 	both.Stdout, both.Stderr = &output, &failed
 	must(t, both.Start())
-	eventually(t, slow, "both streams are to come", func() bool { return output.has("to out\n") && failed.has("to err\n") })
+	eventually(t, "both streams are to come", func() bool { return output.has("to out\n") && failed.has("to err\n") })
 	must(t, os.WriteFile(filepath.Join(dir, "seen"), nil, 0o600))
 	must(t, both.Wait())
 
@@ -43,7 +43,7 @@ func TestCommandsAndArrays(t *testing.T) {
 	said.Reset()
 	endless.Stderr = &said
 	must(t, endless.Start())
-	eventually(t, slow, "it is to begin", func() bool { return cluster.Exists(began) })
+	eventually(t, "it is to begin", func() bool { return cluster.Exists(began) })
 	must(t, endless.Process.Signal(syscall.SIGINT))
 	_ = endless.Wait() // its exit code is looked at
 	id := strings.Fields(strings.SplitAfterN(said.String(), "job ", 2)[1])[0]

@@ -76,7 +76,7 @@ func TestPBSScripts(t *testing.T) {
 			ours := map[string]string{}
 			for _, name := range names {
 				folder := laid(t, filepath.Join(dir, "direct"), name)
-				ctx, cancel := context.WithTimeout(t.Context(), slow)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				cmd := exec.CommandContext(ctx, filepath.Join(srv.Bin, "qsub"), "-N", name, name+".sh")
 				cmd.Dir = folder
 				cmd.Env = []string{"PATH=" + srv.Path(), "HOME=" + folder, "LC_ALL=C", "TZ=UTC", "MODE=fast"}
@@ -98,7 +98,7 @@ func TestPBSScripts(t *testing.T) {
 			for _, name := range names {
 				id := grid.AttemptID{Job: grid.JobID(ours[name]), Epoch: grid.Epoch{Term: 1}, Attempt: 1}
 				var direct, brokered map[string]string
-				eventually(t, slow, name+" is to end", func() bool {
+				eventually(t, name+" is to end", func() bool {
 					all := attributes(t, srv, face)
 					direct, brokered = all[name], all[id.Tag()]
 					return isOver(direct) && isOver(brokered)
@@ -134,7 +134,7 @@ func isOver(job map[string]string) bool { return job["job_state"] == "C" || job[
 // awaitEnd waits for the end of a job at its home.
 func awaitEnd(t *testing.T, s site, id string) string {
 	t.Helper()
-	eventually(t, slow, id+" is to end", func() bool {
+	eventually(t, id+" is to end", func() bool {
 		r := s.Client(t.Context(), "wait", id, "--timeout", "30s")
 		return !strings.Contains(r.Stderr, "has not ended in time")
 	})

@@ -108,7 +108,7 @@ func TestSlurmScripts(t *testing.T) {
 	direct, ours := map[string]string{}, map[string]string{}
 	for _, name := range names {
 		folder := laid(t, filepath.Join(dir, "direct"), name)
-		ctx, cancel := context.WithTimeout(t.Context(), slow)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		cmd := c.Command(ctx, "sbatch", "--parsable", name+".sh")
 		cmd.Dir = folder
 		cmd.Env = append(cmd.Env, "HOSTTYPE=x86_64")
@@ -130,7 +130,7 @@ func TestSlurmScripts(t *testing.T) {
 	}
 	for _, name := range names {
 		number := ""
-		eventually(t, slow, name+" is to end", func() bool {
+		eventually(t, name+" is to end", func() bool {
 			state := told[struct {
 				State string `json:"state"`
 			}](t, s, "status", ours[name]).State
@@ -163,7 +163,7 @@ func TestSlurmScripts(t *testing.T) {
 // batched runs a command of Slurm in a folder.
 func batched(t *testing.T, c *slurmtest.Cluster, folder string, words ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), slow)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := c.Command(ctx, words[0], words[1:]...)
 	cmd.Dir = folder
@@ -182,7 +182,7 @@ func compareArrays(t *testing.T, c *slurmtest.Cluster, s site, dir string) {
 		number := batched(t, c, folder, "sbatch", "--parsable", name+".sh")
 		all := filepath.Join(dir, "came", name)
 		client(t, s, "submit", filepath.Join(laid(t, filepath.Join(dir, "ours"), name), name+".sh"), "--output", all)
-		eventually(t, slow, name+" is to end", func() bool { return c.Run(t, "squeue", "-h", "-j", number, "-t", "PD,R,CG") == "" })
+		eventually(t, name+" is to end", func() bool { return c.Run(t, "squeue", "-h", "-j", number, "-t", "PD,R,CG") == "" })
 		jobs := len(strings.Fields(c.Run(t, "squeue", "-h", "-r", "-j", number, "-t", "all", "-o", "%i")))
 		ours, err := os.ReadDir(all)
 		must(t, err)

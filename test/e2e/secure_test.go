@@ -37,21 +37,21 @@ func TestStranger(t *testing.T) {
 		}
 		return list
 	}
-	eventually(t, 20*time.Second, "a member is not served", func() bool { return len(served(member)) == len(services) })
+	eventually(t, "a member is not served", func() bool { return len(served(member)) == len(services) })
 	if got := served(stranger); len(got) > 0 {
 		t.Errorf("a stranger is served %v", got)
 	}
 	for _, c := range stranger.Network().Conns() {
-		eventually(t, 5*time.Second, "a stranger stays connected", c.IsClosed)
+		eventually(t, "a stranger stays connected", c.IsClosed)
 	}
 
 	// A member that is removed while all runs is a stranger from then on.
 	if r := s.Admin(t.Context(), "neighbour", "remove", "--config", s.Config(), "m"); r.Code != 0 {
 		t.Fatal(r.Stderr)
 	}
-	eventually(t, 20*time.Second, "a former member is served", func() bool { return len(served(member)) == 0 })
+	eventually(t, "a former member is served", func() bool { return len(served(member)) == 0 })
 	for _, c := range member.Network().Conns() {
-		eventually(t, 5*time.Second, "a former member stays connected", c.IsClosed)
+		eventually(t, "a former member stays connected", c.IsClosed)
 	}
 	goodJob(t, s, dir)
 }
@@ -72,16 +72,16 @@ func TestWrongPeerID(t *testing.T) {
 		t.Fatal(add.Stderr)
 	}
 	must(t, b.Know(t.Context(), a))
-	eventually(t, 20*time.Second, "a does not take the neighbour up", func() bool { return len(told[[]any](t, a, "sites")) == 2 })
+	eventually(t, "a does not take the neighbour up", func() bool { return len(told[[]any](t, a, "sites")) == 2 })
 	// b, too, is refused at a: it has no key that a knows.
-	if err := a.Sees(t.Context(), 2*time.Second, "b"); err == nil {
+	if err := a.Sees(t.Context(), patience, "b"); err == nil {
 		t.Error("a broker with another key is taken for b")
 	}
 	if err := b.Sees(t.Context(), 100*time.Millisecond, "a"); err == nil {
 		t.Error("b is let in at a, which does not know its key")
 	}
 	for s, want := range map[site]string{a: "another key answers", b: "refused: does it list you?"} {
-		eventually(t, 20*time.Second, want, func() bool { return strings.Contains(client(t, s, "sites"), want) })
+		eventually(t, want, func() bool { return strings.Contains(client(t, s, "sites"), want) })
 	}
 	if log, err := os.ReadFile(a.Log); err != nil || strings.Count(string(log), "refused: no neighbour here") != 1 || !strings.Contains(string(log), r.Peer) {
 		t.Errorf("the log of a does not tell once that b was refused: %v\n%s", err, log)
@@ -90,8 +90,8 @@ func TestWrongPeerID(t *testing.T) {
 		t.Fatal(r.Stderr)
 	}
 	must(t, a.Know(t.Context(), b))
-	must(t, a.Sees(t.Context(), 30*time.Second, "b"))
-	must(t, b.Sees(t.Context(), 30*time.Second, "a"))
+	must(t, a.Sees(t.Context(), patience, "b"))
+	must(t, b.Sees(t.Context(), patience, "a"))
 }
 
 // Changes of the neighbours' file are taken up while jobs run. One with mistakes
@@ -116,7 +116,7 @@ func TestNeighboursChangeLive(t *testing.T) {
 			return strings.Contains(string(log), what)
 		}
 	}
-	eventually(t, 10*time.Second, "the mistake is not logged", logged("neighbours refused, the old ones stay"))
+	eventually(t, "the mistake is not logged", logged("neighbours refused, the old ones stay"))
 	line := 1 + strings.Count(string(good[:k]), "\n")
 	if !logged(fmt.Sprintf("neighbours.yaml:%d:", line))() {
 		t.Errorf("the log does not name line %d of\n%s", line, broken)
@@ -126,15 +126,15 @@ func TestNeighboursChangeLive(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(written("send: false")), 0o644))
 	sent := func(name string) bool { // else it is refused: nobody else could run it
 		r := a.Client(t.Context(), "submit", work{script: "true", arch: "arm"}.write(t, dir, name))
-		return r.Code == 0 && becomes(t, a, strings.TrimSpace(r.Stdout), 20*time.Second, "COMPLETED", "FAILED").State == "COMPLETED"
+		return r.Code == 0 && becomes(t, a, strings.TrimSpace(r.Stdout), "COMPLETED", "FAILED").State == "COMPLETED"
 	}
 	n := 0
-	eventually(t, 20*time.Second, "jobs are still sent to b", func() bool {
+	eventually(t, "jobs are still sent to b", func() bool {
 		n++
 		return !sent(fmt.Sprint("unsent", n))
 	})
 	must(t, os.WriteFile(file, good, 0o644))
-	eventually(t, 20*time.Second, "jobs are not sent to b again", func() bool {
+	eventually(t, "jobs are not sent to b again", func() bool {
 		n++
 		return sent(fmt.Sprint("sent", n))
 	})
@@ -214,7 +214,7 @@ func TestOthersJobs(t *testing.T) {
 	local := owner.hands(t, a, work{script: "echo secret", output: "out.txt", arch: "x86_64"}, "local")
 	remote := owner.hands(t, a, work{script: "echo secret; sleep 300", output: "out.txt", arch: "arm"}, "remote")
 	exits(t, a, local, 0)
-	becomes(t, a, remote, 20*time.Second, "RUNNING")
+	becomes(t, a, remote, "RUNNING")
 
 	refused := func(p person, s site, id string) {
 		for _, args := range [][]string{
@@ -258,7 +258,7 @@ func TestOthersJobs(t *testing.T) {
 	if r := administrator.asks(t, a, "cancel", remote); r.Code != 0 {
 		t.Errorf("an administrator may not cancel: %s", r.Stderr)
 	}
-	becomes(t, a, remote, 20*time.Second, "KILLED")
+	becomes(t, a, remote, "KILLED")
 	if r := owner.asks(t, a, "remove", local); r.Code != 0 {
 		t.Errorf("the user may not remove the job: %s", r.Stderr)
 	}

@@ -241,7 +241,7 @@ func TestOutputsThatWait(t *testing.T) {
 	}
 	s.cut[0].Close()
 	id := submit("late")
-	eventually(t, 30*time.Second, "it is not brought again", func() bool { return s.cut[0].Tried.Load() >= 3 })
+	eventually(t, "it is not brought again", func() bool { return s.cut[0].Tried.Load() >= 3 })
 	if st := status(t, home, id); st.State != "STAGEOUT" && st.State != "FINISHED" || !strings.Contains(st.Reason, uri) {
 		t.Errorf("while it is brought again the job is %s, as %q", st.State, st.Reason)
 	}

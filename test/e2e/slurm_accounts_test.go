@@ -55,7 +55,7 @@ func TestSlurmMappedAccounts(t *testing.T) {
 	}
 
 	id = all[1].hands(t, home, work{script: "true", cpus: 2}, "unmapped")
-	becomes(t, home, id, slow, "FAILED") // no other site could run it
+	becomes(t, home, id, "FAILED") // no other site could run it
 	if r := status(t, home, id).Reason; !strings.Contains(r, "the user nobody@home has no account here") {
 		t.Errorf("the user without an account is told %q", r)
 	}

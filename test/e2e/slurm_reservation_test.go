@@ -14,7 +14,7 @@ import (
 // reservedIn are the reservations that Slurm shows.
 func reservedIn(t *testing.T, c *slurmtest.Cluster) (names []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), slow)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := c.Command(ctx, "scontrol", "--oneliner", "show", "reservation").CombinedOutput()
 	must(t, err)
@@ -51,18 +51,18 @@ func TestSlurmReservationOfAUser(t *testing.T) {
 		t.Fatalf("Slurm shows %v", names)
 	}
 	outside := stranger(t, c, "sleep 5", "-n1", "--time=1")
-	ctx, cancel := context.WithTimeout(t.Context(), slow)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if inside, err := c.Command(ctx, "sbatch", "--uid=65534", "--reservation="+names[0], "--chdir=/", "--wrap", "true").CombinedOutput(); err == nil {
 		t.Errorf("another account's job enters: %s", inside)
 	}
 	job := work{script: `echo in`, cpus: 1, walltime: 60, output: "out.txt"}.write(t, dir, "in")
 	completed(t, s, strings.TrimSpace(client(t, s, "submit", "--reservation", id, job)), "small")
-	eventually(t, 90*time.Second, "nothing is to be left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
+	eventually(t, "nothing is to be left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
 	if h := holding(t, s, id); h.State != "RELEASED" {
 		t.Errorf("it is %+v", h)
 	}
-	eventually(t, slow, "the job of another account is to run after it", func() bool { return stateOf(t, c, outside) == "" || stateOf(t, c, outside) == "R" })
+	eventually(t, "the job of another account is to run after it", func() bool { return stateOf(t, c, outside) == "" || stateOf(t, c, outside) == "R" })
 }
 
 // A job of the user that a reservation is for enters it by its name and that of its account, and not without: its holder
@@ -87,7 +87,7 @@ func TestSlurmReservationEnteredByName(t *testing.T) {
 	intruding := strings.TrimSpace(c.Run(t, "sbatch", "--parsable", "--reservation="+names[0], "--account="+account, "--chdir=/", "--output=/dev/null", "--wrap", "true"))
 	s.Kill() // the book is compared at the start, and then at intervals
 	start(t, s)
-	eventually(t, slow, "the holder is told", func() bool {
+	eventually(t, "the holder is told", func() bool {
 		return strings.Contains(holding(t, s, id).Reason, "another local job names it, and can take its nodes: "+intruding+" of ")
 	})
 	if h := holding(t, s, id); h.State != "CONFIRMED" {
@@ -95,7 +95,7 @@ func TestSlurmReservationEnteredByName(t *testing.T) {
 	}
 	c.Run(t, "scancel", intruding)
 	client(t, s, "release", id)
-	eventually(t, slow, "nothing is to be left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
+	eventually(t, "nothing is to be left in Slurm", func() bool { return len(reservedIn(t, c)) == 0 })
 }
 
 // The broker is killed while a reservation is made, confirmed and given up, each time a little later: the book
@@ -109,7 +109,7 @@ func TestSlurmReservationThroughKills(t *testing.T) {
 	sees(t, s, map[string]int{"small": 2})
 	agree := func(what string) {
 		t.Helper()
-		eventually(t, slow, what, func() bool { return len(reservedIn(t, c)) == live(t, s) })
+		eventually(t, what, func() bool { return len(reservedIn(t, c)) == live(t, s) })
 	}
 	for moment := range 6 {
 		cmd := s.Command(t.Context(), "reserve", "--nodes", "1", "--at", "20m", "--for", "1m")
@@ -130,6 +130,6 @@ func TestSlurmReservationThroughKills(t *testing.T) {
 				client(t, s, "release", string(h.ID))
 			}
 		}
-		eventually(t, 10*time.Second+slow, "what was given up is to be gone", func() bool { return len(reservedIn(t, c)) == 0 })
+		eventually(t, "what was given up is to be gone", func() bool { return len(reservedIn(t, c)) == 0 })
 	}
 }

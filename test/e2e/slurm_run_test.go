@@ -18,7 +18,7 @@ func TestSlurmBestOfThree(t *testing.T) {
 	dir := place(t)
 	c := take(t, "busy", "small", "free")
 	number := stranger(t, c["busy"], "sleep 600", "-n4", "--time=10")
-	eventually(t, slow, "the job by hand is to run", func() bool { return stateOf(t, c["busy"], number) == "R" })
+	eventually(t, "the job by hand is to run", func() bool { return stateOf(t, c["busy"], number) == "R" })
 
 	var sites []site
 	for _, name := range []string{"busy", "small", "free"} {
@@ -145,8 +145,8 @@ func TestSlurmReservation(t *testing.T) {
 	reservation := operator("reserve", "--nodes", "node01,node02,node03", "--start", "+25s", "--for", "20m")
 	theirs := stranger(t, c, "sleep 600", "-n1", "--time=10")
 	submitted := strings.Fields(operator("submit", "--reservation", reservation, "--walltime", "5m", "--", "/bin/sh", "-c", "echo $SLURM_JOB_NODELIST > "+dir+"/inside"))
-	eventually(t, slow, "the job in the reservation is to run", func() bool { return cluster.Exists(filepath.Join(dir, "inside")) })
-	eventually(t, slow, "it is to end", func() bool { return stateOf(t, c, submitted[1]) == "" })
+	eventually(t, "the job in the reservation is to run", func() bool { return cluster.Exists(filepath.Join(dir, "inside")) })
+	eventually(t, "it is to end", func() bool { return stateOf(t, c, submitted[1]) == "" })
 	if state := stateOf(t, c, theirs); state != "PD" {
 		t.Errorf("the job of another user is %q while the nodes are reserved", state)
 	}
@@ -158,7 +158,7 @@ func TestSlurmReservation(t *testing.T) {
 	}
 	local(t, c, id, "PD")
 	operator("unreserve", reservation)
-	eventually(t, slow, "the job of another user is to run after the reservation", func() bool { return stateOf(t, c, theirs) == "R" })
+	eventually(t, "the job of another user is to run after the reservation", func() bool { return stateOf(t, c, theirs) == "R" })
 	c.Run(t, "scancel", theirs)
 	completed(t, s, id, "s")
 }

@@ -8,15 +8,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/cluster"
 )
-
-// slow bounds what takes a few seconds on an idle machine, through Slurm and two brokers.
-const slow = 2 * time.Minute
 
 // slurmSite is a cluster of real Slurm that tests take turns on; its nodes have two CPUs each.
 type slurmSite struct {
@@ -90,7 +86,7 @@ func queue(t *testing.T, c *slurmtest.Cluster) (list []queued) {
 // local waits until a job of ours is in a state in the cluster's queue, and gives its number there.
 func local(t *testing.T, c *slurmtest.Cluster, id, state string) (number string) {
 	t.Helper()
-	eventually(t, slow, id+" is to be "+state+" in Slurm", func() bool {
+	eventually(t, id+" is to be "+state+" in Slurm", func() bool {
 		for _, q := range queue(t, c) {
 			if strings.Contains(q.mark, "/"+id+"@") && q.state == state {
 				number = q.id
@@ -104,7 +100,7 @@ func local(t *testing.T, c *slurmtest.Cluster, id, state string) (number string)
 // stranger submits a job by hand, as another account if that can be, and gives its number.
 func stranger(t *testing.T, c *slurmtest.Cluster, script string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), slow)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := c.Command(ctx, "sbatch", append([]string{"--parsable", "--chdir=/", "--output=/dev/null", "--export=PATH"}, args...)...)
 	cmd.Dir, cmd.Stdin = "/", strings.NewReader("#!/bin/sh\n"+script+"\n")
@@ -144,7 +140,7 @@ func self(t *testing.T, s site) (v api.Site) {
 // sees waits until sites have heard of each other how many processes their batch systems take.
 func sees(t *testing.T, s site, processes map[string]int) {
 	t.Helper()
-	eventually(t, slow, s.Name+" is to know the sizes of all sites", func() bool {
+	eventually(t, s.Name+" is to know the sizes of all sites", func() bool {
 		n := 0
 		for _, v := range told[[]api.Site](t, s, "sites") {
 			if want, ours := processes[string(v.Name)]; ours && v.Processes == want {
@@ -172,7 +168,7 @@ func ranJust(t *testing.T, file string) {
 // starts waits until a script of once has noted its start.
 func starts(t *testing.T, file string) {
 	t.Helper()
-	eventually(t, slow, file+" is to tell a start", func() bool { return cluster.Exists(file) })
+	eventually(t, file+" is to tell a start", func() bool { return cluster.Exists(file) })
 }
 
 // until is a script that goes on when a file is there.
@@ -186,7 +182,7 @@ func touch(t *testing.T, file string) {
 // leavesQueue waits until nothing of ours is in a cluster's queue.
 func leavesQueue(t *testing.T, c *slurmtest.Cluster) {
 	t.Helper()
-	eventually(t, slow, "nothing of the broker's is to be left in the queue", func() bool {
+	eventually(t, "nothing of the broker's is to be left in the queue", func() bool {
 		return !slices.ContainsFunc(queue(t, c), func(q queued) bool { return strings.Contains(q.mark, "@") })
 	})
 }

@@ -31,17 +31,17 @@ func TestSlurmControllerKilled(t *testing.T) {
 	starts(t, file("runs"))
 	waits := work{script: once(file("waits"), ":"), cpus: 3, walltime: 60}.submit(t, a, dir, "waits")
 	local(t, c, waits, "PD")
-	eventually(t, slow, "the controller is to have the jobs on disk", func() bool {
+	eventually(t, "the controller is to have the jobs on disk", func() bool {
 		kept, _ := os.ReadFile(filepath.Join(filepath.Dir(c.Conf), "state", "job_state"))
 		return strings.Contains(string(kept), "/"+waits+"@")
 	})
 	c.KillController()
-	eventually(t, slow, "the broker is to tell its administrator", func() bool {
+	eventually(t, "the broker is to tell its administrator", func() bool {
 		return strings.Contains(self(t, a).Alarm, "nothing is known of the batch system")
 	})
 	sent := work{script: once(file("elsewhere"), ":"), cpus: 2, walltime: 60}
 	asked := sent.write(t, dir, "asked")
-	eventually(t, slow, "the estimates of the last snapshot are to go", func() bool {
+	eventually(t, "the estimates of the last snapshot are to go", func() bool {
 		return strings.Contains(client(t, a, "where", asked), "no estimate")
 	})
 	elsewhere := sent.submit(t, a, dir, "elsewhere")
@@ -51,7 +51,7 @@ func TestSlurmControllerKilled(t *testing.T) {
 	completed(t, a, elsewhere, "b")
 	later := work{script: once(file("later"), ":"), cpus: 3, walltime: 60}.submit(t, a, dir, "later")
 	touch(t, file("go"))
-	eventually(t, slow, "the running job is to end without a controller", func() bool {
+	eventually(t, "the running job is to end without a controller", func() bool {
 		text, _ := os.ReadFile(file("runs"))
 		return strings.Contains(string(text), "end")
 	})
@@ -68,7 +68,7 @@ func TestSlurmControllerKilled(t *testing.T) {
 	for _, name := range []string{"runs", "waits", "elsewhere", "later"} {
 		ranJust(t, file(name))
 	}
-	eventually(t, slow, "the alarm is to end", func() bool { return self(t, a).Alarm == "" })
+	eventually(t, "the alarm is to end", func() bool { return self(t, a).Alarm == "" })
 	leavesQueue(t, c)
 }
 
@@ -101,7 +101,7 @@ func TestSlurmKilledDuringSubmission(t *testing.T) {
 	goOn, err := shims.Stall()
 	must(t, err)
 	id = work{script: once(ledger, ":"), output: "out.txt"}.submit(t, s, dir, "late")
-	eventually(t, slow, "sbatch is to be on its way", func() bool {
+	eventually(t, "sbatch is to be on its way", func() bool {
 		begun, _ := filepath.Glob(filepath.Join(filepath.Dir(shims.Folder), "trials", "*", "begun"))
 		return len(begun) > 1
 	})

@@ -51,7 +51,7 @@ func three(t *testing.T, dir string) (a, b, c *cluster.Site) {
 			}
 		}
 	}
-	must(t, sites[0].Sees(t.Context(), 30*time.Second, "b", "c"))
+	must(t, sites[0].Sees(t.Context(), patience, "b", "c"))
 	return sites[0], sites[1], sites[2]
 }
 
@@ -91,7 +91,7 @@ func TestASweepThroughKills(t *testing.T) {
 		t.Errorf("the last page is %+v", page.Members)
 	}
 	client(t, s, "remove", id)
-	eventually(t, 10*time.Second, "no job is left of a sweep that is removed", func() bool { return len(jobs(t, s)) == 0 })
+	eventually(t, "no job is left of a sweep that is removed", func() bool { return len(jobs(t, s)) == 0 })
 }
 
 // A sweep of so many jobs of no work, over three sites, to its end: make bench-sweep.

@@ -34,7 +34,7 @@ func TestAChainWithAFailure(t *testing.T) {
 	last := after("afterok", repair, "last")
 	exits(t, a, last, 0)
 	for _, id := range []string{never, neither} {
-		becomes(t, a, id, 10*time.Second, "FAILED")
+		becomes(t, a, id, "FAILED")
 		if s := status(t, a, id); s.Reason == "" || !strings.Contains(s.Reason, "can never come true") || s.Started != 0 {
 			t.Errorf("%s is %s: %s", id, s.State, s.Reason)
 		}
@@ -53,19 +53,19 @@ func TestHoldAndAlterAtAnotherSite(t *testing.T) {
 	running.pid(t)
 	ran := filepath.Join(dir, "ran")
 	id := work{script: "echo x >> " + ran, arch: "arm"}.submit(t, a, dir, "waits")
-	eventually(t, 20*time.Second, "it does not come to b", func() bool { s := status(t, a, id); return s.State == "ASSIGNED" && s.Owner == "b" })
+	eventually(t, "it does not come to b", func() bool { s := status(t, a, id); return s.State == "ASSIGNED" && s.Owner == "b" })
 	client(t, a, "hold", id)
 	if s := status(t, a, id); s.State != "READY" || !strings.HasPrefix(s.Reason, "held") {
 		t.Fatalf("held, it is %s: %s", s.State, s.Reason)
 	}
-	eventually(t, 10*time.Second, "b keeps it", func() bool { return !cluster.Exists(folder(b, id)) })
+	eventually(t, "b keeps it", func() bool { return !cluster.Exists(folder(b, id)) })
 	if r := a.Client(t.Context(), "hold", running.id); r.Code != 1 || !strings.Contains(r.Stderr, "only a job that waits is held") {
 		t.Errorf("hold of a running job: %d %s", r.Code, r.Stderr)
 	}
 	client(t, a, "release", id)
-	eventually(t, 20*time.Second, "it does not come to b again", func() bool { s := status(t, a, id); return s.State == "ASSIGNED" && s.Owner == "b" })
+	eventually(t, "it does not come to b again", func() bool { s := status(t, a, id); return s.State == "ASSIGNED" && s.Owner == "b" })
 	client(t, a, "alter", id, "--walltime", "2:00")
-	eventually(t, 20*time.Second, "its new version does not come to b", func() bool {
+	eventually(t, "its new version does not come to b", func() bool {
 		s := status(t, a, id)
 		return s.State == "ASSIGNED" && s.Owner == "b" && s.WalltimeS == 120
 	})
@@ -97,7 +97,7 @@ func TestDeadlines(t *testing.T) {
 		client(t, a, "alter", id, "--deadline", "+4s")
 	}
 	for _, id := range []string{waits, held, running.id} {
-		becomes(t, a, id, 30*time.Second, grid.CancelledDeadline.String())
+		becomes(t, a, id, grid.CancelledDeadline.String())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -65,7 +64,7 @@ func deref(n *int) any {
 // reaches waits until a job is in a state.
 func reaches(t *testing.T, s site, id, state string) {
 	t.Helper()
-	eventually(t, 30*time.Second, "job "+id+" is to become "+state, func() bool {
+	eventually(t, "job "+id+" is to become "+state, func() bool {
 		st := status(t, s, id)
 		if st.Terminal() && st.State != state {
 			t.Fatalf("job %s ended %s (%s) and was to become %s", id, st.State, st.Reason, state)
@@ -105,7 +104,7 @@ func seconds(t api.Time) float64 { return grid.Tick(t).Seconds() }
 // terms.
 func decisions(t *testing.T, s site, id string) (list []api.Decision) {
 	t.Helper()
-	eventually(t, 20*time.Second, "a decision about "+id, func() bool {
+	eventually(t, "a decision about "+id, func() bool {
 		list = told[api.Explanation](t, s, "explain", id).Decisions
 		return len(list) > 0
 	})

@@ -65,7 +65,7 @@ func daemon(t testing.TB, address, program string, args ...string) {
 			<-ended
 		}
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		if c, err := net.Dial("tcp", address); err == nil {
 			c.Close()
 			return

@@ -11,7 +11,7 @@ import (
 )
 
 // few bounds what is run once more, of all commands: where more fails it is not the machine.
-const few = 5
+const few = 12
 
 // again runs the tests that failed in a command once more, package by package, and counts those that
 // pass alone as passed. A package that failed in no test of its own is not run again.

@@ -3,9 +3,10 @@
 //
 //	N passed, N failed, N skipped
 //
-//	count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...]
+//	count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...] [then COMMAND... : PACKAGE...]
 //
-// The commands (go test -json and its flags) run at the same time, each with its packages.
+// The commands (go test -json and its flags) run at the same time, each with its packages; those
+// behind a "then" when all before it have ended, whether or not they failed.
 // A package that fails without a failing test (it does not build, it panics, it hangs)
 // counts as one failure, and so does a command that fails without one, or runs nothing. The
 // exit code is 1 if anything failed.
@@ -46,9 +47,9 @@ func newTally(out io.Writer) *tally {
 
 func main() {
 	t := newTally(os.Stdout)
-	all, err := runs(os.Args[1:])
+	all, err := stages(os.Args[1:])
 	if err == nil {
-		err = t.together(all)
+		err = t.tests(all)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "count:", err)

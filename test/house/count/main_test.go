@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -108,7 +109,7 @@ func TestTogether(t *testing.T) {
 		{"one is missing", []run{said(0, passes), {[]string{"/nowhere/go"}, []string{"p"}}}, 1, 0, true},
 	} {
 		tally := newTally(io.Discard)
-		err := tally.together(c.runs)
+		err := tally.tests([][]run{c.runs})
 		if tally.passed != c.passed || tally.failed != c.failed || (err != nil) != c.wrong {
 			t.Errorf("%s: %d passed, %d failed, %v", c.what, tally.passed, tally.failed, err)
 		}
@@ -118,30 +119,43 @@ func TestTogether(t *testing.T) {
 // Where many fail, over all commands, it is not the machine: nothing is run again.
 func TestTooManyForAgain(t *testing.T) {
 	t.Parallel()
-	var three []string
-	for _, name := range []string{"A", "B", "C"} {
-		three = append(three, `{"Action":"fail","Package":"p","Test":"Test`+name+`"}`)
+	var most []string
+	for i := range few/2 + 1 {
+		most = append(most, fmt.Sprintf(`{"Action":"fail","Package":"p","Test":"Test%d"}`, i))
 	}
-	first := said(1, three...) // run again, it would say that all pass
-	first.command[2] = `case "$*" in *-run*) printf '%s\n' '` + strings.ReplaceAll(strings.Join(three, "\n"), "fail", "pass") + `';; *) ` + first.command[2] + `;; esac`
+	first := said(1, most...) // run again, it would say that all pass
+	first.command[2] = `case "$*" in *-run*) printf '%s\n' '` + strings.ReplaceAll(strings.Join(most, "\n"), "fail", "pass") + `';; *) ` + first.command[2] + `;; esac`
 	tally := newTally(io.Discard)
-	if err := tally.together([]run{first, first}); err != nil || tally.failed != 6 {
+	if err := tally.tests([][]run{{first}, {first}}); err != nil || tally.failed != 2*len(most) {
 		t.Errorf("two commands: %d failed, %v", tally.failed, err)
 	}
 	tally = newTally(io.Discard)
-	if err := tally.together([]run{first}); err != nil || tally.failed != 0 || tally.passed != 3 {
+	if err := tally.tests([][]run{{first}}); err != nil || tally.failed != 0 || tally.passed != len(most) {
 		t.Errorf("one: %d passed, %d failed, %v", tally.passed, tally.failed, err)
+	}
+}
+
+// A stage begins when the one before has ended, also where that one failed.
+func TestStages(t *testing.T) {
+	t.Parallel()
+	ended := filepath.Join(t.TempDir(), "ended")
+	first, second := said(1, passes), said(0, passes)
+	first.command[2] = "sleep 0.2; touch " + ended + "; " + first.command[2]
+	second.command[2] = "[ -e " + ended + " ] && " + second.command[2]
+	tally := newTally(io.Discard)
+	if err := tally.tests([][]run{{first}, {second}}); err == nil || tally.passed != 2 {
+		t.Errorf("%d passed, %v", tally.passed, err)
 	}
 }
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	all, err := runs(strings.Fields("go test -json : ./a ./b -- go test -race : ./c"))
-	if err != nil || len(all) != 2 || len(all[0].packages) != 2 || all[1].command[2] != "-race" || all[1].packages[0] != "./c" {
+	all, err := stages(strings.Fields("go test -json : ./a ./b -- go test -race : ./c then go vet : ./d"))
+	if err != nil || len(all) != 2 || len(all[0]) != 2 || len(all[0][0].packages) != 2 || all[0][1].command[2] != "-race" || all[0][1].packages[0] != "./c" || len(all[1]) != 1 {
 		t.Errorf("%v %v", all, err)
 	}
-	for _, bad := range []string{"", "go test", "go test :", ": ./a", "go test : ./a -- go"} {
-		if _, err := runs(strings.Fields(bad)); err == nil {
+	for _, bad := range []string{"", "go test", "go test :", ": ./a", "go test : ./a -- go", "go test : ./a then", "then go test : ./a"} {
+		if _, err := stages(strings.Fields(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -14,57 +14,74 @@ type run struct {
 	command, packages []string
 }
 
-var errUsage = errors.New("usage: count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...]")
+var errUsage = errors.New("usage: count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...] [then COMMAND... : PACKAGE...]")
 
-// runs reads the arguments.
-func runs(args []string) ([]run, error) {
-	var all []run
-	for len(args) > 0 {
-		one := args
-		if end := slices.Index(args, "--"); end >= 0 {
-			one, args = args[:end], args[end+1:]
-		} else {
-			args = nil
+// stages reads the arguments: the commands of each stage.
+func stages(args []string) ([][]run, error) {
+	var all [][]run
+	for _, stage := range split(args, "then") {
+		var together []run
+		for _, one := range split(stage, "--") {
+			colon := slices.Index(one, ":")
+			if colon < 1 || colon == len(one)-1 {
+				return nil, errUsage
+			}
+			together = append(together, run{one[:colon], one[colon+1:]})
 		}
-		colon := slices.Index(one, ":")
-		if colon < 1 || colon == len(one)-1 {
-			return nil, errUsage
-		}
-		all = append(all, run{one[:colon], one[colon+1:]})
-	}
-	if len(all) == 0 {
-		return nil, errUsage
+		all = append(all, together)
 	}
 	return all, nil
 }
 
-// together runs all commands at the same time, and then once more what failed in each.
-func (t *tally) together(all []run) error {
-	var wait sync.WaitGroup
-	parts := make([]*tally, len(all))
-	errs := make([]error, len(all))
-	out := &lines{to: t.out}
-	for i, r := range all {
-		parts[i] = newTally(out)
-		wait.Go(func() { errs[i] = parts[i].tests(r) })
+// split gives what stands between the separators, of which there may be none.
+func split(args []string, separator string) [][]string {
+	var all [][]string
+	for {
+		end := slices.Index(args, separator)
+		if end < 0 {
+			return append(all, args)
+		}
+		all, args = append(all, args[:end]), args[end+1:]
 	}
-	wait.Wait()
+}
+
+// tests runs the commands, stage after stage, and then once more what failed in each.
+func (t *tally) tests(all [][]run) error {
+	var commands []run
+	var parts []*tally
+	var errs []error
+	for _, stage := range all {
+		p, err := together(stage, &lines{to: t.out})
+		commands, parts, errs = append(commands, stage...), append(parts, p...), append(errs, err...)
+	}
 	broken := 0
 	for _, p := range parts {
 		broken += p.tops()
 	}
 	for i, p := range parts {
 		if broken <= few && errs[i] == nil {
-			errs[i] = p.again(all[i].command)
+			errs[i] = p.again(commands[i].command)
 		}
 		t.passed, t.failed, t.skipped = t.passed+p.passed, t.failed+p.failed, t.skipped+p.skipped
 	}
 	return errors.Join(errs...)
 }
 
-// tests runs one command. One that fails without a failed test, and one in which no test
+// together runs commands at the same time, and gives the tally and the error of each.
+func together(all []run, out *lines) ([]*tally, []error) {
+	var wait sync.WaitGroup
+	parts, errs := make([]*tally, len(all)), make([]error, len(all))
+	for i, r := range all {
+		parts[i] = newTally(out)
+		wait.Go(func() { errs[i] = parts[i].run(r) })
+	}
+	wait.Wait()
+	return parts, errs
+}
+
+// run runs one command. One that fails without a failed test, and one in which no test
 // passed, is a failure of its own.
-func (t *tally) tests(r run) error {
+func (t *tally) run(r run) error {
 	cmd := exec.Command(r.command[0], slices.Concat(r.command[1:], r.packages)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
