@@ -68,6 +68,7 @@ type doctor struct {
 	tell    func(Finding)
 	client  external.Client
 	listing external.Listing
+	asked   span   // when the listing was made, by this machine's clock
 	as      string // under which account the test job runs
 }
 
@@ -153,13 +154,13 @@ func (d *doctor) commands() bool {
 
 // controller asks for a listing, as the daemon does at each poll.
 func (d *doctor) controller() bool {
-	begun := time.Now()
+	begun, asked := time.Now(), wall()
 	l, err := d.client.Listing(d.ctx)
 	if err != nil {
 		d.mend("controller", "%s does not answer as it should: %s", d.cfg.Batch.System, advice(err, d.leading()))
 		return false
 	}
-	d.listing = l
+	d.listing, d.asked = l, span{asked, wall()}
 	t := d.client.Traits()
 	version := strings.TrimSpace(t.Kind + " " + t.Version)
 	up := 0
@@ -207,8 +208,14 @@ func (d *doctor) leading() string {
 // skew is how far the system's clock may be from ours: starts and ends are compared by it.
 const skew = 5 * grid.Second
 
+// span is a time by this machine's clock in which something was told.
+type span struct{ from, to grid.Tick }
+
+// ahead is how far a clock that told at in the span is ahead of this machine's, at the least; 0 if it may agree.
+func (s span) ahead(at grid.Tick) grid.Tick { return max(at-s.to, 0) + min(at-s.from, 0) }
+
 func (d *doctor) clock() {
-	ahead := d.listing.At - wall()
+	ahead := d.asked.ahead(d.listing.At)
 	if ahead > skew || ahead < -skew {
 		d.mend("clock", "the batch system's clock is %v ahead of this machine's: let both follow the same time servers", ahead.Duration())
 		return

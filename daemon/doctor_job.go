@@ -209,7 +209,7 @@ func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration, without st
 	default:
 		d.fine(name, "%s ran and ended with its exit status, %v after it was submitted", j.Local, (p.Finished - begun).Duration().Round(100*time.Millisecond))
 		job.ID = j.ID
-		d.node(h, job, p)
+		d.node(h, job, span{begun, wall()})
 	}
 	d.estimate(p, expected, refusal)
 	if err := h.clear(d.ctx, j); err != nil {
@@ -218,8 +218,8 @@ func (d *doctor) job(h *Hand, shot plan.Snapshot, wait time.Duration, without st
 }
 
 // node reads what the job wrote: from which machine, what time it is there, and as whom; taken back
-// as the output of any job is.
-func (d *doctor) node(h *Hand, job grid.Job, p grid.Progress) {
+// as the output of any job is. It did so in a span of this machine's clock.
+func (d *doctor) node(h *Hand, job grid.Job, ran span) {
 	text, missing, err := h.Collect(d.ctx, job, grid.DefaultOutput)
 	switch {
 	case err != nil:
@@ -242,11 +242,11 @@ func (d *doctor) node(h *Hand, job grid.Job, p grid.Progress) {
 	} else {
 		d.fine("output", "what the job left under the account %s is collected, also what is closed to all others", as)
 	}
-	if off := grid.Tick(seconds)*grid.Second - p.Started; off > skew || off < -skew {
-		d.mend("node's clock", "that of %s is %v ahead of the batch system's: let all follow the same time servers", host, off.Duration())
+	if off := ran.ahead(grid.Tick(seconds) * grid.Second); off > skew || off < -skew {
+		d.mend("node's clock", "that of %s is %v ahead of this machine's: let all follow the same time servers", host, off.Duration())
 		return
 	}
-	d.fine("node's clock", "that of %s agrees within %v", host, skew.Duration())
+	d.fine("node's clock", "that of %s and ours agree within %v", host, skew.Duration())
 }
 
 // estimate compares the start that the broker would have told with the real one.

@@ -23,12 +23,16 @@ type examined struct {
 	external.Client
 	traits  external.Traits
 	listing external.Listing
+	slow    time.Duration // to answer
 	err     error
 }
 
 func (e *examined) Traits() external.Traits { return e.traits }
 
-func (e *examined) Listing(context.Context) (external.Listing, error) { return e.listing, e.err }
+func (e *examined) Listing(context.Context) (external.Listing, error) {
+	time.Sleep(e.slow)
+	return e.listing, e.err
+}
 
 // said is what a doctor says in one of its checks.
 func said(t *testing.T, system string, e *examined, check func(*doctor), change ...func(*Config)) (all []Finding) {
@@ -58,7 +62,21 @@ func TestDoctorOfClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for ahead, verdict := range map[grid.Tick]string{0: Fine, skew: Fine, -skew: Fine, skew + 1: Mend, -skew - 1: Mend} {
 			e := &examined{listing: external.Listing{At: wall() + ahead}}
-			expect(t, fmt.Sprint(ahead), said(t, Slurm, e, (*doctor).clock), verdict)
+			now := span{wall(), wall()}
+			expect(t, fmt.Sprint(ahead), said(t, Slurm, e, func(d *doctor) { d.asked = now; d.clock() }), verdict)
+		}
+	})
+}
+
+// A system that takes long to answer has told the time at some moment until then: that is no other clock.
+func TestDoctorOfSlowAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const late = 20 * grid.Second
+		for told, verdict := range map[grid.Tick]string{0: Fine, late: Fine, -skew: Fine, -skew - 1: Mend, late + skew + 1: Mend} {
+			e := &examined{listing: external.Listing{At: wall() + told, Nodes: []plan.Node{{Name: "a"}}}, slow: late.Duration()}
+			all := said(t, Slurm, e, func(d *doctor) { d.controller(); time.Sleep(time.Minute); d.clock() })
+			expect(t, fmt.Sprint(told), all[1:], verdict)
 		}
 	})
 }
