@@ -205,7 +205,7 @@ func Default(dir string) Config {
 		DefaultWalltime:  time.Hour,
 		EstimateDeadline: 2 * time.Second,
 		Reevaluation:     ReevaluationConfig{Interval: time.Minute, Settle: 5 * time.Second, Margin: 30 * time.Second, Cooldown: 5 * time.Second, Soon: 15 * time.Second, Tell: 2 * time.Second},
-		Netmon:           NetmonConfig{TimeShare: 0.01, BytesPerHour: 16 << 20},
+		Netmon:           NetmonConfig{TimeShare: 0.01, BytesPerHour: 3 << 20},
 		Files:            FilesConfig{Patience: 2 * time.Minute, Cache: 10 << 30},
 		Mail:             MailConfig{Security: mail.StartTLS, PerHour: 60},
 		Reservations:     defaultReservations(),

@@ -226,7 +226,7 @@ neighbours: neighbours.yaml
 # reevaluation: {interval: 1m, settle: 5s, margin: 30s, cooldown: 5s, soon: 15s, tell: 2s}
 
 # What measuring the network may cost: a share of the time, and bytes to each neighbour.
-# netmon: {time_share: 0.01, bytes_per_hour: 16MiB}
+# netmon: {time_share: 0.01, bytes_per_hour: 3MiB}
 
 # debug, info, warn or error
 # log: {level: info, format: text}     # format: json for programs

@@ -63,9 +63,9 @@ func TestHoursAgainstANaiveTwin(t *testing.T) {
 
 // hourly follows a way for three weeks, of which the last two count: the mean relative error of the forecast of 16 MiB, each five minutes,
 // in all and in the first half hour after the rate has changed; with and without the hour.
-func hourly(t *testing.T, noise float64, rate func(now time.Time) float64) (with, without, after float64) {
+func hourly(t *testing.T, perHour int64, noise float64, rate func(now time.Time) float64) (with, without, after float64) {
 	t.Helper()
-	cfg := Config{}
+	cfg := Config{BytesPerHour: perHour}
 	setDefaults(&cfg)
 	now := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 	w := newWay(&cfg, now)
@@ -93,30 +93,36 @@ func hourly(t *testing.T, noise float64, rate func(now time.Time) float64) (with
 			}
 			z := cfg.Sizes[k]
 			d := (0.01 + float64(z)/rate(now)) * math.Exp(noise*r.NormFloat64())
-			w.bytes.spend(now, float64(z))
+			w.bytes[k].spend(now, float64(z))
 			w.note(now, z, time.Duration(d*float64(time.Second)))
 		}
 	}
 	return with / float64(n), without / float64(n), after / float64(max(changes, 1))
 }
 
-// A way that is slow in office hours is forecast to be so from the first minute on, also for the size that is measured each few hours alone.
+// A way that is slow in office hours is forecast to be so from the first minute on, also for the size that is measured each few hours alone;
+// with the bytes of the default, which measure that size twice a day, half as well.
 func TestForecastGoesWithTheHour(t *testing.T) {
-	with, without, after := hourly(t, 0.1, func(now time.Time) float64 {
-		if h := now.Hour(); slotOf(now) < 24 && h >= 9 && h < 17 {
-			return 4e6
+	for _, c := range []struct {
+		perHour                   int64
+		share, mean, afterAChange float64 // at most
+	}{{16 << 20, 0.5, 0.12, 0.25}, {0, 0.7, 0.22, 0.45}} {
+		with, without, after := hourly(t, c.perHour, 0.1, func(now time.Time) float64 {
+			if h := now.Hour(); slotOf(now) < 24 && h >= 9 && h < 17 {
+				return 4e6
+			}
+			return 20e6
+		})
+		t.Logf("error of 16 MiB: %.1f %%, without the hour %.1f %%; %.1f %% in the first half hour after a change", 100*with, 100*without, 100*after)
+		if with > without*c.share || with > c.mean || after > c.afterAChange {
+			t.Errorf("the error is %.3f with the hour, %.3f without it; %.3f after a change", with, without, after)
 		}
-		return 20e6
-	})
-	t.Logf("error of 16 MiB: %.1f %%, without the hour %.1f %%; %.1f %% in the first half hour after a change", 100*with, 100*without, 100*after)
-	if with > without/2 || with > 0.12 || after > 0.25 {
-		t.Errorf("the error is %.3f with the hour, %.3f without it; %.3f after a change", with, without, after)
 	}
 }
 
 // Where nothing goes with the hour, its noise is not taken for that.
 func TestHoursOfASteadyWay(t *testing.T) {
-	with, without, _ := hourly(t, 0.2, func(time.Time) float64 { return 20e6 })
+	with, without, _ := hourly(t, 0, 0.2, func(time.Time) float64 { return 20e6 })
 	t.Logf("error of 16 MiB: %.1f %%, without the hour %.1f %%", 100*with, 100*without)
 	if with > without+0.01 {
 		t.Errorf("the error is %.3f with the hour, %.3f without it", with, without)

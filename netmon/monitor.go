@@ -37,7 +37,7 @@ type Config struct {
 	Streams func(size int64) int
 	// TimeShare is how much of time the probes of one link may take: more sees changes sooner; 0.01, and so no more of what the link can carry.
 	TimeShare float64
-	// BytesPerHour that the probes of one link may send; 16 MiB, after a first round.
+	// BytesPerHour that the probes of one link may send; 3 MiB, after a first round: with gossip a neighbour costs less than 1 KiB/s.
 	BytesPerHour int64
 	// Interval after which a size is measured again, cost allowing; 1 minute. While all is as expected it grows.
 	Interval time.Duration
@@ -75,7 +75,7 @@ func setDefaults(c *Config) {
 		c.TimeShare = 0.01
 	}
 	if c.BytesPerHour == 0 {
-		c.BytesPerHour = 16 << 20
+		c.BytesPerHour = 3 << 20
 	}
 	if c.Interval == 0 {
 		c.Interval = time.Minute

@@ -16,13 +16,13 @@ type way struct {
 	assumed float64 // bytes per second, until measured
 	limit   float64 // the member's rate limit; +Inf if none
 	rates   []series
-	days    []*day    // of each size; nil until it is measured
-	rests   []rest    // of each size
-	tail    series    // bytes per second, of the second half of the largest probe
-	rtt     series    // seconds
-	cold    time.Time // from then on a message finds the windows of connections as small as a file does
-	seconds bucket    // time that probes may take
-	bytes   bucket
+	days    []*day        // of each size; nil until it is measured
+	rests   []rest        // of each size
+	tail    series        // bytes per second, of the second half of the largest probe
+	rtt     series        // seconds
+	cold    time.Time     // from then on a message finds the windows of connections as small as a file does
+	seconds bucket        // time that probes may take
+	bytes   []bucket      // that probes of each size of cfg may send
 	stale   time.Duration // older measurements do not count
 }
 
@@ -32,13 +32,24 @@ func newWay(cfg *Config, now time.Time) *way {
 		round += float64(z)
 	}
 	sizes := slices.Concat(cfg.Sizes, larger)
-	return &way{
+	w := &way{
 		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)), days: make([]*day, len(sizes)), rests: make([]rest, len(sizes)),
 		seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
-		bytes:   newBucket(float64(cfg.BytesPerHour)/3600, round, now),
+		bytes:   make([]bucket, len(cfg.Sizes)),
 		stale:   staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
 	}
+	rate := float64(cfg.BytesPerHour) / 3600
+	for k, z := range slices.Backward(cfg.Sizes) {
+		if k > 0 {
+			rate /= 2
+		}
+		w.bytes[k] = newBucket(rate, float64(max(z, quickBytes)), now)
+	}
+	return w
 }
+
+// quickBytes is what each size may send at once, or one message if that is more: a change is looked at soon.
+const quickBytes = 1 << 20
 
 // configure takes over the member's line.
 func (w *way) configure(m grid.Member) {
@@ -304,7 +315,7 @@ func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
 		if z >= opening {
 			due = later(due, w.cold)
 		}
-		ready := later(w.bytes.when(now, float64(z)), w.seconds.when(now, w.expense(now, i)))
+		ready := later(w.bytes[i].when(now, float64(z)), w.seconds.when(now, w.expense(now, i)))
 		if due = later(due, ready); !ok || due.Before(at) {
 			k, at, ok = i, due, true
 		}

@@ -30,7 +30,7 @@ func TestCostIsBounded(t *testing.T) {
 			z := cfg.Sizes[k]
 			d := time.Duration((0.01 + float64(z)/rate) * float64(time.Second))
 			d = min(d, cutFactor*cfg.MaxProbe)
-			w.bytes.spend(now, float64(z))
+			w.bytes[k].spend(now, float64(z))
 			now = now.Add(d)
 			w.seconds.spend(now, d.Seconds())
 			w.note(now, z, d)
@@ -44,11 +44,59 @@ func TestCostIsBounded(t *testing.T) {
 		if limit := cfg.TimeShare*span.Seconds() + w.seconds.burst + cutFactor*cfg.MaxProbe.Seconds(); seconds > limit {
 			t.Errorf("%v B/s: probes took %.0f s, limit %.0f", rate, seconds, limit)
 		}
-		if limit := float64(cfg.BytesPerHour)*span.Hours() + w.bytes.burst; bytes > limit {
+		if limit := float64(cfg.BytesPerHour)*span.Hours() + bursts(w); bytes > limit {
 			t.Errorf("%v B/s: probes sent %.0f bytes, limit %.0f", rate, bytes, limit)
 		}
 		if probes < 40 {
 			t.Errorf("%v B/s: only %d probes in a day", rate, probes)
+		}
+	}
+}
+
+// bursts is what all sizes may send at once.
+func bursts(w *way) (bytes float64) {
+	for _, b := range w.bytes {
+		bytes += b.burst
+	}
+	return bytes
+}
+
+// Do probes of a way on which nothing is as expected cost less than 1 KiB/s, with no size that the others leave nothing for?
+func TestAnUnsteadyWayIsBoundedToo(t *testing.T) {
+	for _, noise := range []float64{0.1, 0.2, 0.3, 0.5} {
+		cfg := Config{}
+		setDefaults(&cfg)
+		now := time.Unix(1e9, 0)
+		w := newWay(&cfg, now)
+		w.configure(grid.Member{})
+		r := rand.New(rand.NewPCG(rand.Uint64(), 0))
+		start := now.Add(24 * time.Hour)
+		var bytes float64
+		latest, longest := map[int]time.Time{}, map[int]time.Duration{}
+		for now.Before(start.Add(96 * time.Hour)) {
+			k, at, ok := w.next(now)
+			if !ok {
+				t.Fatal("nothing is to be measured")
+			}
+			now = later(now, at)
+			z := float64(cfg.Sizes[k])
+			w.bytes[k].spend(now, z)
+			w.note(now, cfg.Sizes[k], time.Duration((0.01+z/20e6)*math.Exp(noise*r.NormFloat64())*float64(time.Second)))
+			if now.After(start) {
+				bytes += z
+				longest[k] = max(longest[k], now.Sub(later(latest[k], start)))
+			}
+			latest[k] = now
+		}
+		perSecond := bytes / now.Sub(start).Seconds()
+		t.Logf("noise of %.0f %%: %.0f B/s, rests of at most %v", 100*noise, perSecond, longest)
+		if perSecond > 900 {
+			t.Errorf("noise of %.0f %%: probes take %.0f B/s", 100*noise, perSecond)
+		}
+		for k, z := range cfg.Sizes {
+			if d, ok := longest[k]; !ok || d > calmMost+time.Hour {
+				t.Errorf("noise of %.0f %%: %d bytes were not measured for %v", 100*noise, z, d)
+			}
 		}
 	}
 }
