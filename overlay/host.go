@@ -30,9 +30,6 @@ var loopbackUnlimited = []xrate.PrefixLimit{
 	{Prefix: netip.MustParsePrefix("::1/128")},
 }
 
-// maxWindow bounds what one stream may have on its way, in bytes: 80 MB/s at 50 ms.
-const maxWindow = 4 << 20
-
 // newHost makes the one libp2p host: TCP, TLS and yamux, and none of libp2p's
 // helpers against NAT, which are dead weight behind a site's fixed firewall.
 func newHost(key Key, listen []string, g *gate, d *door, l *lanes, s settings) (host.Host, error) {
@@ -40,20 +37,18 @@ func newHost(key Key, listen []string, g *gate, d *door, l *lanes, s settings) (
 	if err != nil {
 		return nil, err
 	}
-	mux := *yamux.DefaultTransport
-	mux.KeepAliveInterval = s.keepAlive
-	mux.MaxStreamWindowSize = maxWindow
+	mux := newWindows(g, s.keepAlive)
 	options := []libp2p.Option{
 		libp2p.Identity(key.private),
 		// Dialling from the listening port would let two brokers share a port by mistake.
 		libp2p.Transport(func(u transport.Upgrader, m network.ResourceManager) (transport.Transport, error) {
 			t, err := tcp.NewTCPTransport(u, m, nil, tcp.DisableReuseport(), tcp.WithConnectionTimeout(s.dialTimeout))
-			return &guarded{t, u, d, l}, errors.Join(err, l.equip(key, &mux, m, g, s.dialTimeout))
+			return &guarded{t, u, d, l}, errors.Join(err, l.equip(key, mux, m, g, s.dialTimeout))
 		}),
 		libp2p.Security(string(gridSecurity), newSecurity(g)),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New), // for brokers that know no grid keys
-		libp2p.Security(string(laneSecurity), libp2ptls.New),
-		libp2p.Muxer(yamux.ID, &mux),
+		libp2p.Security(string(laneSecurity), newLaneTLS),
+		libp2p.Muxer(yamux.ID, mux),
 		libp2p.ConnectionGater(g),
 		libp2p.BandwidthReporter(l.traffic),
 		libp2p.ResourceManager(limits),
@@ -107,8 +102,8 @@ func newLimits(g *gate) (network.ResourceManager, error) {
 		Conns: 512, ConnsInbound: 256, ConnsOutbound: 256, FD: 512,
 		Memory: 64 << 20,
 	}
-	one := rcmgr.ResourceLimits{
-		Streams: 1024, StreamsInbound: 512, StreamsOutbound: 512,
+	one := rcmgr.ResourceLimits{ // a member that reads nothing fills a window of each stream, of which 256 KiB count as memory
+		Streams: 1024, StreamsInbound: 128, StreamsOutbound: 512,
 		Conns: 2 * (4 + maxLanes), ConnsInbound: 4 + maxLanes, ConnsOutbound: 4 + maxLanes, FD: 2 * (4 + maxLanes),
 		Memory: 128 << 20,
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/transport"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
-	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -67,9 +66,9 @@ func newLanes(t metrics.Reporter) *lanes {
 }
 
 // equip makes what dials lanes, of the parts of the host.
-func (l *lanes) equip(key Key, mux *yamux.Transport, m network.ResourceManager, g connmgr.ConnectionGater, limit time.Duration) error {
+func (l *lanes) equip(key Key, mux network.Multiplexer, m network.ResourceManager, g connmgr.ConnectionGater, limit time.Duration) error {
 	muxers := []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: mux}}
-	security, err := libp2ptls.New(laneSecurity, key.private, muxers)
+	security, err := newLaneTLS(laneSecurity, key.private, muxers)
 	if err != nil {
 		return err
 	}
