@@ -109,6 +109,21 @@ func (l *Listing) LeaveOut(what string, err error) {
 	l.Unusable = append(l.Unusable, fmt.Sprintf("%.80s: %.200v", what, err))
 }
 
+// MostUnread and fewUnread bound what may be left out of one output: where more, and most, of a
+// list is not understood, the whole of it is not.
+const (
+	MostUnread = 64
+	fewUnread  = 3
+)
+
+// Misread tells that too much of a list is not understood, with one of the reasons.
+func Misread(unread, of int, why error) error {
+	if unread > MostUnread || unread > fewUnread && 2*unread > of {
+		return fmt.Errorf("%d of %d are not understood, such as: %w", unread, of, why)
+	}
+	return nil
+}
+
 // State is where a job of a listing is.
 type State uint8
 

@@ -70,21 +70,6 @@ func envelope(text []byte, list string, each func(name string, s *scanner) error
 	return h, err
 }
 
-// mostUnread and fewUnread bound what may be left out of one output: where more, and most, of a
-// list is not understood, the whole of it is not.
-const (
-	mostUnread = 64
-	fewUnread  = 3
-)
-
-// misread tells that too much of a list is not understood, with one of the reasons.
-func misread(unread, of int, why error) error {
-	if unread > mostUnread || unread > fewUnread && 2*unread > of {
-		return fmt.Errorf("%d of %d are not understood, such as: %w", unread, of, why)
-	}
-	return nil
-}
-
 // counted is how many members the list has: one pass that keeps nothing, so that the second
 // needs no more memory than its result.
 func counted(text []byte, list string, most int) (int, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/pbs/external"
 	"gbroker/plan"
 )
 
@@ -48,7 +49,7 @@ func (w words) nodes(text []byte) (head, []node, error) {
 		if one.unread = unread; unread != nil {
 			one.Down = true
 			odd++
-			err = cmp.Or(err, misread(odd, n, unread))
+			err = cmp.Or(err, external.Misread(odd, n, unread))
 		}
 		list = append(list, one)
 		return err

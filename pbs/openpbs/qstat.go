@@ -99,7 +99,7 @@ func (w words) jobs(text []byte) (head, []job, error) {
 			j.State, j.End, j.NeverStarted, j.array, j.unread = external.Odd, nil, false, false, unread
 			j.Reason = fmt.Sprintf("not understood: %.200v", unread)
 			odd++
-			err = cmp.Or(err, misread(odd, n, unread))
+			err = cmp.Or(err, external.Misread(odd, n, unread))
 		}
 		j.Local = grid.LocalID(id)
 		list = append(list, j)

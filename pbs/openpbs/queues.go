@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/pbs/external"
 	"gbroker/plan"
 )
 
@@ -41,7 +42,7 @@ func queues(text []byte) ([]queue, error) {
 		if unread != nil {
 			q.takes, q.starts, q.unread = false, false, unread
 			odd++
-			err = cmp.Or(err, misread(odd, n, unread))
+			err = cmp.Or(err, external.Misread(odd, n, unread))
 		}
 		q.Name = grid.QueueName(name)
 		if !isReservationQueue(name) && (r.kind != nil || unread != nil) {

@@ -66,8 +66,8 @@ func (w words) reservations(text []byte) ([]reservation, error) {
 		}
 		if b.unread != nil {
 			some = b.unread
-			if odd++; odd > mostUnread {
-				return misread(odd, len(list), some)
+			if odd++; odd > external.MostUnread {
+				return external.Misread(odd, len(list), some)
 			}
 		}
 		id, twice, lines = "", nil, 0
@@ -105,7 +105,7 @@ func (w words) reservations(text []byte) ([]reservation, error) {
 	if err := closed(); err != nil {
 		return nil, err
 	}
-	return list, misread(odd, len(list), some)
+	return list, external.Misread(odd, len(list), some)
 }
 
 // reservation translates the fields of one.

@@ -75,6 +75,11 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		return external.Listing{}, err
 	}
 	l.Nodes, l.Silent = all.nodes, all.silent
+	for _, n := range l.Nodes {
+		if all.odd(n) {
+			l.LeaveOut("node "+string(n.Name), all.unread[n.Name])
+		}
+	}
 	l.Queues = offered(queues, srv, l.Nodes)
 	l.Shapes = srv.shapes(len(l.Nodes))
 	jobs, err := query(ctx, c, parseJobs, "qstat", "-x", "-t")

@@ -25,7 +25,7 @@
 // open set (a site may compile in more), and so are the names in Resource_List and
 // resources_used and the words in a node's status: unknown ones are passed over. All else
 // is closed, and what is not known is an error: it is better to know nothing than to
-// misread a state.
+// misread a state. Of a node that is one node: it counts as down, and is told, unless most nodes are so.
 //
 // # Exit codes
 //

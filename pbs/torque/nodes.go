@@ -2,11 +2,15 @@ package torque
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/pbs/command"
+	"gbroker/pbs/external"
 	"gbroker/plan"
 )
 
@@ -21,15 +25,16 @@ func parseNodes(call string, text []byte) ([]plan.Node, error) {
 	return f.nodes, err
 }
 
-// farm is all nodes, with those of them that do not answer the server.
+// farm is all nodes, with those of them that do not answer the server, and why some of them cannot be read.
 type farm struct {
 	nodes  []plan.Node
 	silent []grid.NodeName
+	unread map[grid.NodeName]error
 }
 
 func parseFarm(call string, text []byte) (farm, error) {
 	s := newScanner(call, text)
-	f := farm{nodes: make([]plan.Node, 0, min(bytes.Count(text, []byte("<Node>")), maxNodes, len(text)/40))}
+	f := farm{nodes: make([]plan.Node, 0, min(bytes.Count(text, []byte("<Node>")), maxNodes, len(text)/40)), unread: make(map[grid.NodeName]error)}
 	err := s.documents("Data", func(name []byte) error {
 		if string(name) != "Node" {
 			return s.fail("<%s> where <Node> should be", name)
@@ -37,18 +42,33 @@ func parseFarm(call string, text []byte) (farm, error) {
 		if len(f.nodes) == maxNodes {
 			return s.fail("more than %d nodes", maxNodes)
 		}
-		n, silent, err := s.node(name)
-		f.nodes = append(f.nodes, n)
-		if silent {
+		n, err := s.node(name)
+		f.nodes = append(f.nodes, n.Node)
+		if n.silent {
 			f.silent = append(f.silent, n.Name)
+		}
+		if n.unread != nil && err == nil {
+			f.unread[n.Name] = n.unread
 		}
 		return err
 	})
+	if err == nil && len(f.unread) > 0 {
+		err = external.Misread(len(f.unread), len(f.nodes), f.unread[f.nodes[slices.IndexFunc(f.nodes, f.odd)].Name])
+	}
 	return f, err
 }
 
-func (s *scanner) node(name []byte) (n plan.Node, silent bool, err error) {
-	begin, powered, stated := s.at, true, false
+func (f farm) odd(n plan.Node) bool { return f.unread[n.Name] != nil }
+
+// node is one node; unread is why it cannot be read: it takes no job then.
+type node struct {
+	plan.Node
+	silent bool
+	unread error
+}
+
+func (s *scanner) node(name []byte) (n node, err error) {
+	begin, named, stated := s.at, false, false
 	err = s.children(name, func(name []byte) error {
 		if slices.Contains(otherOfNode, string(name)) {
 			return s.skip(name, 1)
@@ -59,36 +79,53 @@ func (s *scanner) node(name []byte) (n plan.Node, silent bool, err error) {
 		}
 		switch string(name) {
 		case "name":
-			n.Name, err = grid.NodeName(text), checkWord(text)
+			named, n.Name = true, grid.NodeName(text)
+			return s.wrap(name, checkWord(text))
 		case "state":
 			stated = true
-			n.Down, silent, err = down(text)
-		case "power_state":
-			powered, err = power(text)
-		case "np":
-			var np int64
-			np, err = number(text, 0, grid.MaxProcesses)
-			n.Cores = int(np)
-		case "properties":
-			n.Properties, err = s.properties(text)
-		case "gpus":
-			var gpus int64
-			if gpus, err = number(text, 0, grid.MaxAmount); gpus > 0 {
-				n.Resources = []grid.Resource{{Name: gpu, Amount: gpus}}
-			}
-		case "status":
-			n.Memory, err = physical(text)
-		default:
-			err = fmt.Errorf("it is not known")
 		}
-		return s.wrap(name, err)
+		if err := n.take(s, string(name), text); errors.As(err, new(*command.OutputError)) {
+			return err
+		} else if err != nil {
+			n.unread = cmp.Or(n.unread, fmt.Errorf("%s: %w", name, err))
+		}
+		return nil
 	})
-	n.Down = n.Down || !powered
-	if err == nil && (n.Name == "" || !stated) {
+	n.Down = n.Down || n.unread != nil
+	if err == nil && !(named && stated) {
 		s.at = begin
 		err = s.fail("a node without name or state")
 	}
-	return n, silent, err
+	return n, err
+}
+
+// take reads one of a node's elements.
+func (n *node) take(s *scanner, name, text string) (err error) {
+	var amount int64
+	switch name {
+	case "state":
+		var is bool
+		is, n.silent, err = down(text)
+		n.Down = n.Down || is
+	case "power_state":
+		var on bool
+		on, err = power(text)
+		n.Down = n.Down || !on
+	case "np":
+		amount, err = number(text, 0, grid.MaxProcesses)
+		n.Cores = int(amount)
+	case "properties":
+		n.Properties, err = s.properties(text)
+	case "gpus":
+		if amount, err = number(text, 0, grid.MaxAmount); amount > 0 {
+			n.Resources = []grid.Resource{{Name: gpu, Amount: amount}}
+		}
+	case "status":
+		n.Memory, err = physical(text)
+	default:
+		err = errors.New("it is not known")
+	}
+	return err
 }
 
 // down reads the states of a node, joined by commas: whether it takes no job until that is changed, and whether
