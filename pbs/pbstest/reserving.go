@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"gbroker/grid"
 	"gbroker/pbs"
@@ -41,6 +42,23 @@ func (s *site) reserve(r pbs.Reservation) pbs.Reservation {
 	s.Helper()
 	s.did("Reserve", s.reserver().Reserve(context.Background(), r))
 	return r
+}
+
+// reserveSoon makes a reservation that begins soon, for jobs of a limit: later where the machine was too busy to make it in time.
+func (s *site) reserveSoon(limit grid.Tick, nodes ...grid.NodeName) pbs.Reservation {
+	s.Helper()
+	for ahead := s.ahead(); ; ahead *= 2 {
+		r := s.reservation(ahead, limit, nodes...)
+		err := s.reserver().Reserve(context.Background(), r)
+		if grid.InstantOf(time.Now()) < r.Start || ahead > 5*minute {
+			s.did("Reserve", err)
+			return r
+		}
+		s.Logf("a reservation that was to begin in %v was made too late: %v", ahead.Duration(), err)
+		if err == nil {
+			s.did("Release", s.reserver().Release(context.Background(), r.ID))
+		}
+	}
 }
 
 // kept is the reservation as the system holds it now.
@@ -89,7 +107,7 @@ func (s *site) bound(r pbs.Reservation, nodes int, script string) grid.Submissio
 func testReservedForOneJob(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.reserve(s.reservation(s.ahead(), 10*minute, s.nodes[0].Name, s.nodes[1].Name))
+	r := s.reserveSoon(10*minute, s.nodes[0].Name, s.nodes[1].Name)
 	s.holdsAs(r)
 	j := s.submit(s.bound(r, 1, untilGo))
 	long := s.submit(s.wholly(s.shell("exit 0"))) // an hour on all nodes: it would run into it
@@ -130,7 +148,7 @@ func testReservedForOurs(t *testing.T, k Kind) {
 	for _, n := range s.nodes {
 		names = append(names, n.Name)
 	}
-	r := s.reserve(s.reservation(s.ahead(), 10*minute, names...))
+	r := s.reserveSoon(10*minute, names...)
 	theirs := s.foreign(Foreign{Other: true, Name: "theirs", Nodes: 1, Limit: grid.Hour})
 	account := s.foreign(Foreign{Name: "byhand", Nodes: 1, Limit: grid.Hour})
 	j := s.submit(s.bound(r, len(names), untilGo))
@@ -281,10 +299,8 @@ func testReservationChanges(t *testing.T, k Kind) {
 func testReservationEnds(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.reservation(s.ahead(), minute, s.nodes[0].Name)
-	r.End = r.Start + 3*grid.Second
-	s.reserve(r)
-	running := s.reserve(s.reservation(s.ahead(), 10*minute, s.nodes[1].Name))
+	r := s.reserveSoon(3*grid.Second, s.nodes[0].Name)
+	running := s.reserveSoon(10*minute, s.nodes[1].Name)
 	j := s.submit(s.bound(running, 1, untilGo))
 	s.awaitFile(j, "up")
 	s.did("Release", s.reserver().Release(context.Background(), running.ID))

@@ -36,7 +36,7 @@ func TestSuite(t *testing.T) {
 	t.Setenv("PBSTEST_SECRET", "of the daemon")
 	pbstest.Run(t, pbstest.Kind{
 		Name: "slurm", Whole: true, Least: grid.Minute, HostFile: true, MemoryLimits: true, Rounds: 9,
-		Patience: 3 * time.Minute, Ahead: 10 * grid.Second, Take: newPool().take,
+		Patience: 3 * time.Minute, Take: newPool().take,
 	})
 }
 

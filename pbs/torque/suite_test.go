@@ -31,8 +31,8 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			pbstest.Run(t, pbstest.Kind{
 				Name: "torque " + name, Whole: true, Lasting: true, Least: grid.Second, MemoryLimits: true, Rounds: 9,
-				Patience: 2 * time.Minute, Ahead: 10 * grid.Second, // Maui takes seconds to make one on a machine that is busy
-				Take: func(t testing.TB, _ []plan.Node) pbstest.Bench { return bench(t, alone) },
+				Patience: 2 * time.Minute,
+				Take:     func(t testing.TB, _ []plan.Node) pbstest.Bench { return bench(t, alone) },
 			})
 		})
 	}
