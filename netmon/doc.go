@@ -20,7 +20,8 @@
 // A message goes as a file of its size would. From 64 KiB on it leaves the window of its connection wide, so the next one that
 // is large comes 3 s later, when the window is as small as a file finds it. One for which files have several streams
 // ([Config].Streams) goes in parts over as many, up to four, and all of them but the first are on new connections; the time
-// includes making these. What shared the way with files, or with the peer's own probes, does not count.
+// includes making these. The first message of each size finds a connection that has yet to learn how much the way carries, and takes up to three times as
+// long as the next ones: it counts until the second is there. What shared the way with files, or with the peer's own probes, does not count.
 //
 // Real transfers count in the same way, for the size nearest to theirs ([Monitor.Observe]): one of another size
 // changes that size's rate by as much as it took longer or shorter than was forecast. 64 and 512 MiB are
@@ -62,7 +63,7 @@
 // One that was not as expected is measured again after Interval; if two in a row were not, all sizes are.
 // A link's probes take at most TimeShare of time and BytesPerHour of bytes, averaged,
 // after a first burst that lets a new link be measured at once. Half of the bytes are the largest size's, a quarter the next one's, and so
-// on: on a way where nothing is as expected each size is still measured, and a change is looked at with 1 MiB of each at once. Sizes that would take
+// on: on a way where nothing is as expected each size is still measured, and a change is looked at with 2 MiB of each at once. Sizes that would take
 // longer than MaxProbe even if each of their streams went as fast as one are not sent, nor any while files move (Busy), for twenty intervals at most.
 // A site probes one link at a time, in the order in which they are due. Who cannot be opened gives his turn up after 2 s, or longer the more often
 // that has failed (10 s at most), and who falls silent after four times what a message was to take.

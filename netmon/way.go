@@ -18,6 +18,7 @@ type way struct {
 	rates   []series
 	days    []*day        // of each size; nil until it is measured
 	rests   []rest        // of each size
+	warm    []bool        // of each size of cfg: it was measured twice. The first message finds a connection that knows nothing of the way, and is forgotten
 	tail    series        // bytes per second, of the second half of the largest probe
 	rtt     series        // seconds
 	cold    time.Time     // from then on a message finds the windows of connections as small as a file does
@@ -33,7 +34,7 @@ func newWay(cfg *Config, now time.Time) *way {
 	}
 	sizes := slices.Concat(cfg.Sizes, larger)
 	w := &way{
-		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)), days: make([]*day, len(sizes)), rests: make([]rest, len(sizes)),
+		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)), days: make([]*day, len(sizes)), rests: make([]rest, len(sizes)), warm: make([]bool, len(cfg.Sizes)),
 		seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
 		bytes:   make([]bucket, len(cfg.Sizes)),
 		stale:   staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
@@ -48,8 +49,9 @@ func newWay(cfg *Config, now time.Time) *way {
 	return w
 }
 
-// quickBytes is what each size may send at once, or one message if that is more: a change is looked at soon.
-const quickBytes = 1 << 20
+// quickBytes is what each size may send at once, or one message if that is more: a change is looked at soon, and 1 MiB is measured twice on
+// a new way.
+const quickBytes = 2 << 20
 
 // configure takes over the member's line.
 func (w *way) configure(m grid.Member) {
@@ -93,7 +95,9 @@ func (w *way) note(now time.Time, size int64, d time.Duration) {
 	}
 	x = min(max(x, slowest), fastest)
 	by := w.scale(now, k)
-	if s := &w.rates[k]; s.measured() {
+	if s := &w.rates[k]; k < len(w.cfg.Sizes) && len(s.recent) == 1 && !w.warm[k] {
+		*s, w.warm[k] = series{}, true
+	} else if s.measured() {
 		f := s.forecast(by)
 		w.settle(k, math.Abs(x-f) <= max(steady, unsteady*s.spread(by))*max(x, f))
 	}

@@ -218,3 +218,31 @@ func steadyCost(t *testing.T, noise float64) (perSecond float64) {
 	}
 	return perSecond
 }
+
+// Does the first message of a size count for nothing when the second is there, which finds a connection that knows the way?
+func TestTheFirstMessageIsForgotten(t *testing.T) {
+	cfg := Config{}
+	setDefaults(&cfg)
+	now := time.Unix(1e9, 0)
+	w := newWay(&cfg, now)
+	w.configure(grid.Member{})
+	w.note(now, 1<<20, 660*time.Millisecond)
+	if got := w.forecast(now, 3); !near(got, (1<<20)/0.66, 0.01) {
+		t.Errorf("after one message %.0f B/s are told", got)
+	}
+	for _, ms := range []time.Duration{330, 320, 340} {
+		now = now.Add(time.Minute)
+		w.note(now, 1<<20, ms*time.Millisecond)
+		if got := w.forecast(now, 3); !near(got, (1<<20)/0.33, 0.05) {
+			t.Errorf("after a message of %d ms %.0f B/s are told", ms, got)
+		}
+	}
+	if w.rests[3].odd || w.rests[3].factor == 0 {
+		t.Errorf("that the second message was faster is taken for a change: %+v", w.rests[3])
+	}
+	w.note(now, 512<<20, time.Minute)
+	w.note(now, 512<<20, 2*time.Minute)
+	if got := w.forecast(now, 7); !near(got, 0.75*(512<<20)/60, 0.01) {
+		t.Errorf("of two large files %.0f B/s are told", got)
+	}
+}
