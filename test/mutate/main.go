@@ -3,7 +3,7 @@
 // noticed. A survivor is a rule that nobody tests, or a change that changes nothing: a
 // person has to look.
 //
-//	mutate [-C FOLDER] [-n 20] [-seed N] [-limit 2m] [-run REGEXP] [-files REGEXP] PACKAGE...
+//	mutate [-C FOLDER] [-n 20] [-seed N] [-first 10m] [-limit 20s] [-run REGEXP] [-files REGEXP] PACKAGE...
 //
 // # Mutants
 //
@@ -21,9 +21,11 @@
 // each change stands beside its original, and the environment says which of them counts. A
 // change that has no place there, as in the length of an array, is built alone. One that does
 // not build is drawn anew and counts for nothing. One that no test comes by is told as
-// unreached; it survives. One whose tests exceed the limit counts as killed, since a hang is
-// noticed, and is told apart: on a busy machine the limit may be too short. A run that is
-// interrupted prints the score of what it has tried.
+// unreached; it survives. One whose tests exceed the limit, ten times what they took on the code
+// as it is, counts as killed if these take less than a quarter of it just then, since a hang is
+// noticed; it is told apart. If they do not, the machine has become slower: the limit is raised
+// and the mutant tried again, and what exceeds it three times so is unsure, counts for nothing,
+// and is told. A run that is interrupted prints the score of what it has tried.
 package main
 
 import (
@@ -42,7 +44,8 @@ func main() {
 	flag.StringVar(&s.folder, "C", ".", "the folder of the module")
 	flag.IntVar(&s.number, "n", 20, "how many mutants of each package")
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "repeats a sample")
-	flag.DurationVar(&s.limit, "limit", 2*time.Minute, "for the tests of one mutant")
+	flag.DurationVar(&s.first, "first", 10*time.Minute, "the limit of the tests on the code as it is")
+	flag.DurationVar(&s.limit, "limit", 20*time.Second, "the least limit of those of one mutant: ten times what they take on the code as it is, if that is more")
 	flag.StringVar(&s.run, "run", "", "only these tests, as go test takes it")
 	flag.StringVar(&s.files, "files", "", "only what is in files of these names")
 	flag.Parse()

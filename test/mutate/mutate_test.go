@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func TestSurvivorIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	s := sample{folder: folder, packages: []string{"."}, number: 10, seed: 1, limit: time.Minute}
+	s := sample{folder: folder, packages: []string{"."}, number: 10, seed: 1, first: time.Hour, limit: time.Minute}
 	if err := s.all(context.Background(), &out); err != nil {
 		t.Fatal(err, out.String())
 	}
@@ -43,12 +44,12 @@ func TestTogetherAndAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sample{folder: folder, limit: time.Minute}
+	s := sample{folder: folder, first: time.Hour, limit: time.Minute}
 	both, err := s.trial(t.Context(), t.TempDir(), ".", all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := &trial{sample: s, name: ".", scratch: t.TempDir()}
+	alone := &trial{sample: s, name: ".", scratch: t.TempDir(), hang: time.Hour}
 	found, together := map[outcome]int{}, 0
 	for i, m := range all {
 		one, err := both.of(t.Context(), i+1, m)
@@ -70,6 +71,36 @@ func TestTogetherAndAlone(t *testing.T) {
 	}
 	if found[killed] != 7 || found[unbuilt] != 1 || found[survived] != 3 || found[unreached] != 2 || together != len(all)-2 {
 		t.Errorf("%v of %d, %d of them built together", found, len(all), together)
+	}
+}
+
+// What exceeds the limit is noticed only where the tests of the code as it is keep well below it.
+func TestHangIsNoFaultOfTheMachine(t *testing.T) {
+	t.Parallel()
+	const holds, fails, hangs = "true", "false", "echo panic: test timed out after 1s; exit 2"
+	for name, k := range map[string]struct {
+		mutated, asItIs []string // what becomes of the runs, in order
+		want            outcome
+	}{
+		"it hangs, the code as it is does not":  {[]string{hangs}, []string{holds}, hung},
+		"the code as it is takes as long":       {[]string{hangs, hangs, hangs}, []string{hangs, hangs, hangs}, unsure},
+		"as long, and once more in time: holds": {[]string{hangs, holds}, []string{hangs}, survived},
+		"as long, and once more in time: fails": {[]string{hangs, fails}, []string{hangs}, killed},
+		"in time":                               {[]string{fails}, nil, killed},
+	} {
+		tr := &trial{name: name, scratch: t.TempDir(), hang: time.Hour}
+		left := map[bool][]string{true: k.mutated, false: k.asItIs}
+		got, err := tr.patient(t.Context(), func(mutated bool) *exec.Cmd {
+			if len(left[mutated]) == 0 {
+				t.Fatalf("%s: one run more (mutated: %v)", name, mutated)
+			}
+			script := left[mutated][0]
+			left[mutated] = left[mutated][1:]
+			return exec.Command("sh", "-c", script)
+		})
+		if got != k.want || err != nil || len(left[true])+len(left[false]) > 0 {
+			t.Errorf("%s: %d, %v, %d not run", name, got, err, len(left[true])+len(left[false]))
+		}
 	}
 }
 

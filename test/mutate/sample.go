@@ -20,7 +20,8 @@ type sample struct {
 	packages []string
 	number   int
 	seed     uint64
-	limit    time.Duration
+	first    time.Duration // the limit of the tests on the code as it is, which set that of the mutants
+	limit    time.Duration // the least for the mutants
 	run      string
 	files    string
 }
@@ -32,7 +33,8 @@ const (
 	survived outcome = iota
 	unreached
 	killed
-	hung
+	hung   // and the tests of the code as it is took but a part of the limit
+	unsure // they came near to it too
 	unbuilt
 )
 
@@ -77,7 +79,7 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 	count := map[outcome]int{}
 	defer func() { // a sample that is cut short is one of fewer
 		dead, tried := count[killed]+count[hung], count[killed]+count[hung]+count[survived]+count[unreached]
-		fmt.Fprintf(out, "%-20s %d of %d killed (%d %%), %d of them by the limit\n", name, dead, tried, 100*dead/max(tried, 1), count[hung])
+		fmt.Fprintf(out, "%-20s %d of %d killed (%d %%), %d of them by the limit; %d unsure, which count for nothing\n", name, dead, tried, 100*dead/max(tried, 1), count[hung], count[unsure])
 	}()
 	for i, m := range all {
 		if count[killed]+count[hung]+count[survived]+count[unreached] == s.number {
@@ -96,7 +98,7 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 }
 
 // told is what a person has to look at.
-var told = map[outcome]string{survived: "survived", unreached: "unreached", hung: "hung"}
+var told = map[outcome]string{survived: "survived", unreached: "unreached", hung: "hung", unsure: "unsure"}
 
 // sources are the files of a package that its program is made of.
 func (s sample) sources(ctx context.Context, name string) ([]string, error) {

@@ -20,10 +20,18 @@ type trial struct {
 	sample
 	name    string
 	scratch string
-	bench   *bench       // nil where nothing builds together
-	reached map[int]bool // the mutants of the bench that some test comes by
-	slow    string       // the tests that take most of the time, as a regular expression: they are run on what the others do not notice
+	bench   *bench        // nil where nothing builds together
+	reached map[int]bool  // the mutants of the bench that some test comes by
+	slow    string        // the tests that take most of the time, as a regular expression: they are run on what the others do not notice
+	hang    time.Duration // what takes so long hangs, as far as is known
 }
+
+// The tests of a mutant hang if they take many times as long as those of the code as it is, and those of the same moment take but a part of that.
+const (
+	patience = 10
+	part     = 4
+	repeats  = 3 // on a machine that has become slower meanwhile
+)
 
 // trial runs the tests on the code as it is, to see that they hold and where they go.
 func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant) (*trial, error) {
@@ -31,14 +39,15 @@ func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{sample: s, name: name, scratch: scratch, bench: b, reached: map[int]bool{}}
+	t := &trial{sample: s, name: name, scratch: scratch, bench: b, reached: map[int]bool{}, hang: s.first}
 	cmd := t.alone(ctx)
 	if b != nil {
 		cmd = t.within(ctx, 0, "-test.v")
 		cmd.Env = append(cmd.Env, "MUTANTS_REACHED="+filepath.Join(scratch, "reached"))
 	}
+	began := time.Now()
 	o, said, err := t.run(ctx, cmd)
-	t.slow = slow(said)
+	t.slow, t.hang = slow(said), max(s.limit, patience*time.Since(began))
 	if err != nil {
 		return nil, err
 	} else if o != survived {
@@ -56,19 +65,33 @@ func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant)
 }
 
 // of is what becomes of a mutant of the sample.
-func (t *trial) of(ctx context.Context, id int, m mutant) (o outcome, err error) {
-	if t.bench != nil && t.bench.has[id] {
-		if !t.reached[id] {
-			return unreached, nil
-		}
-		if t.slow != "" {
-			o, _, err = t.run(ctx, t.within(ctx, id, "-test.skip", t.slow, "-test.timeout", (t.limit/4).String()))
-		}
-		if o == survived && err == nil {
-			o, _, err = t.run(ctx, t.within(ctx, id, "-test.run", cmp.Or(t.slow, t.sample.run)))
-		}
-		return o, err
+func (t *trial) of(ctx context.Context, id int, m mutant) (outcome, error) {
+	if t.bench == nil || !t.bench.has[id] {
+		return t.unlike(ctx, m)
 	}
+	if !t.reached[id] {
+		return unreached, nil
+	}
+	if t.slow != "" {
+		o, err := t.patient(ctx, func(mutated bool) *exec.Cmd { return t.within(ctx, numbered(id, mutated), "-test.skip", t.slow) })
+		if o != survived || err != nil {
+			return o, err
+		}
+	}
+	return t.patient(ctx, func(mutated bool) *exec.Cmd {
+		return t.within(ctx, numbered(id, mutated), "-test.run", cmp.Or(t.slow, t.sample.run))
+	})
+}
+
+func numbered(id int, mutated bool) int {
+	if mutated {
+		return id
+	}
+	return 0
+}
+
+// unlike is what becomes of a mutant that has no place beside the original.
+func (t *trial) unlike(ctx context.Context, m mutant) (outcome, error) {
 	text, err := m.text()
 	if err != nil {
 		return 0, err
@@ -77,15 +100,38 @@ func (t *trial) of(ctx context.Context, id int, m mutant) (o outcome, err error)
 	if err != nil {
 		return 0, err
 	}
-	ctx, stop := context.WithTimeout(ctx, t.limit+3*time.Minute) // to build it, too
-	defer stop()
-	o, _, err = t.run(ctx, t.alone(ctx, "-overlay", overlay))
-	return o, err
+	return t.patient(ctx, func(mutated bool) *exec.Cmd {
+		if mutated {
+			return t.alone(ctx, "-overlay", overlay)
+		}
+		return t.alone(ctx)
+	})
+}
+
+// patient runs tests with the mutant. If they exceed the limit, the same tests of the code as it is tell whether the machine was too slow for it:
+// then it is raised, and the mutant is tried again.
+func (t *trial) patient(ctx context.Context, tests func(mutated bool) *exec.Cmd) (outcome, error) {
+	for range repeats {
+		if o, _, err := t.run(ctx, tests(true)); o != hung || err != nil {
+			return o, err
+		}
+		began := time.Now()
+		o, _, err := t.run(ctx, tests(false))
+		if err != nil {
+			return 0, err
+		}
+		took := time.Since(began)
+		if o == survived && took < t.hang/part {
+			return hung, nil
+		}
+		t.hang = max(2*t.hang, patience*took)
+	}
+	return unsure, nil
 }
 
 // within is a run of the bench with one mutant, or with none.
 func (t *trial) within(ctx context.Context, id int, more ...string) *exec.Cmd {
-	args := []string{"-test.short", "-test.failfast", "-test.timeout", t.limit.String()}
+	args := []string{"-test.short", "-test.failfast", "-test.timeout", t.hang.String()}
 	if t.sample.run != "" {
 		args = append(args, "-test.run", t.sample.run)
 	}
@@ -113,7 +159,7 @@ func slow(said string) string {
 
 // alone is a run of the tests by the go command, which builds them anew.
 func (t *trial) alone(ctx context.Context, more ...string) *exec.Cmd {
-	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.limit.String()}
+	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.hang.String()}
 	if t.sample.run != "" {
 		args = append(args, "-run", t.sample.run)
 	}
@@ -142,7 +188,7 @@ func (t *trial) run(ctx context.Context, cmd *exec.Cmd) (outcome, string, error)
 		return 0, "", fmt.Errorf("running the tests of %s: %w", t.name, err)
 	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):
 		return unbuilt, said, nil
-	case strings.Contains(said, "panic: test timed out after "), ctx.Err() != nil:
+	case strings.Contains(said, "panic: test timed out after "):
 		return hung, said, nil
 	}
 	return killed, said, nil
