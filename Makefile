@@ -29,7 +29,7 @@
 #               lines of tables; GBROKER_BROKERS=N adds N brokers on one machine (GBROKER_IDLE=1m is how long each state is measured)
 # make man      the manual pages of all commands, into bin/man
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats;
-#               FILES=REGEXP only those of such files, RUN=REGEXP only by such tests)
+#               FILES=REGEXP only those of such files, RUN=REGEXP only by such tests, CHANGES=REGEXP only such changes)
 # make dead     the functions that no program calls, tests left out; it fetches golang.org/x/tools
 # make fmt      format the code
 SHELL       := bash
@@ -140,7 +140,7 @@ man: build
 	for p in gclient gbroker gbroker-agent gsim; do bin/$$p man bin/man; done
 
 mutate:
-	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(if $(FILES),-files '$(FILES)') $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./store ./wire ./grid)
+	@go run ./test/mutate -n $(or $(N),20) $(if $(SEED),-seed $(SEED)) $(if $(FILES),-files '$(FILES)') $(if $(RUN),-run '$(RUN)') $(if $(CHANGES),-changes '$(CHANGES)') $(or $(PACKAGES),./store ./wire ./grid)
 
 dead:
 	@go run golang.org/x/tools/cmd/deadcode@v0.51.0 ./cmd/...

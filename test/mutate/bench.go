@@ -32,24 +32,30 @@ const switches = `package %s
 import (
 	"os"
 	"strconv"
-	"sync"
+	"sync/atomic"
 %s)
 
 var (
 	mutantNow, _  = strconv.Atoi(os.Getenv("MUTANT"))
-	mutantReached sync.Map
+	mutantsTold   = os.Getenv("MUTANTS_REACHED")
+	mutantReached [%d]atomic.Bool
 )
 
 func mutantOn(i int) bool {
-	if file := os.Getenv("MUTANTS_REACHED"); file != "" {
-		if _, old := mutantReached.LoadOrStore(i, true); !old {
-			if f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-				f.WriteString(strconv.Itoa(i) + "\n")
-				f.Close()
-			}
-		}
+	if mutantsTold != "" && !mutantReached[i].Load() {
+		mutantTold(i)
 	}
 	return mutantNow == i
+}
+
+func mutantTold(i int) {
+	if mutantReached[i].Swap(true) {
+		return
+	}
+	if f, err := os.OpenFile(mutantsTold, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		f.WriteString(strconv.Itoa(i) + "\n")
+		f.Close()
+	}
 }
 
 type mutantInteger interface {
@@ -236,12 +242,12 @@ func (p pack) beside(drawn []mutant, has map[int]bool) (map[string][]byte, error
 		}
 		texts[path] = text
 	}
-	texts[filepath.Join(p.Dir, "mutants_switched.go")] = sw.file(p.Name)
+	texts[filepath.Join(p.Dir, "mutants_switched.go")] = sw.file(p.Name, len(drawn)+1)
 	return texts, nil
 }
 
 // file is that of the switches.
-func (s switched) file(pack string) []byte {
+func (s switched) file(pack string, count int) []byte {
 	var imports []string
 	for path, name := range s.paths {
 		if path != "" {
@@ -249,5 +255,5 @@ func (s switched) file(pack string) []byte {
 		}
 	}
 	slices.Sort(imports)
-	return []byte(fmt.Sprintf(switches, pack, strings.Join(imports, "")) + s.names.String())
+	return []byte(fmt.Sprintf(switches, pack, strings.Join(imports, ""), count) + s.names.String())
 }

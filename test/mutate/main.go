@@ -3,13 +3,13 @@
 // noticed. A survivor is a rule that nobody tests, or a change that changes nothing: a
 // person has to look.
 //
-//	mutate [-C FOLDER] [-n 20] [-seed N] [-first 10m] [-limit 20s] [-run REGEXP] [-files REGEXP] PACKAGE...
+//	mutate [-C FOLDER] [-n 20] [-seed N] [-first 10m] [-limit 20s] [-run REGEXP] [-files REGEXP] [-changes REGEXP] PACKAGE...
 //
 // # Mutants
 //
 //	compare    == and !=, < and <=, > and >= are exchanged
 //	logic      && and || are exchanged
-//	condition  the condition of an if is taken as true, or as false
+//	condition  the condition of an if, or of a case of a switch over conditions, is taken as true, or as false
 //	sum        + and - of two operands that are no texts are exchanged
 //	number     an integer literal becomes one more
 //	statement  an assignment, a call, x++ or defer is left out
@@ -48,6 +48,7 @@ func main() {
 	flag.DurationVar(&s.limit, "limit", 20*time.Second, "the least limit of those of one mutant: ten times what they take on the code as it is, if that is more")
 	flag.StringVar(&s.run, "run", "", "only these tests, as go test takes it")
 	flag.StringVar(&s.files, "files", "", "only what is in files of these names")
+	flag.StringVar(&s.changes, "changes", "", "only changes of these words, as 'condition: (if|case) false'")
 	flag.Parse()
 	s.packages = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -117,7 +117,9 @@ func places(tree *ast.File) []place {
 			case *ast.BinaryExpr:
 				all = append(all, operator(n)...)
 			case *ast.IfStmt:
-				all = append(all, condition(n, "true"), condition(n, "false"))
+				all = append(all, condition("if", &n.Cond)...)
+			case *ast.SwitchStmt:
+				all = append(all, cases(n)...)
 			case *ast.BasicLit:
 				all = append(all, number(n)...)
 			case *ast.BlockStmt:
@@ -171,14 +173,35 @@ func text(x ast.Expr) bool {
 	return false
 }
 
-func condition(n *ast.IfStmt, value string) place {
-	op, with := token.LOR, switched.on // the condition stays in the text, so that what it uses is still used
-	if value == "false" {
-		op, with = token.LAND, switched.off
+// condition is one that something depends on. It stays in the text, so that what it uses is still used.
+func condition(word string, at *ast.Expr) (both []place) {
+	for _, value := range []string{"true", "false"} {
+		op := map[string]token.Token{"true": token.LOR, "false": token.LAND}[value]
+		let := func(y ast.Expr) { *at = &ast.BinaryExpr{X: &ast.ParenExpr{X: *at}, Op: op, Y: y} }
+		both = append(both, place{(*at).Pos(), "condition", word + " " + value,
+			func() { let(&ast.Ident{Name: value, NamePos: (*at).End()}) },
+			func(s switched) {
+				if value == "true" {
+					let(s.on())
+				} else {
+					let(s.off())
+				}
+			}})
 	}
-	let := func(y ast.Expr) { n.Cond = &ast.BinaryExpr{X: &ast.ParenExpr{X: n.Cond}, Op: op, Y: y} }
-	return place{n.Cond.Pos(), "condition", "if " + value,
-		func() { let(&ast.Ident{Name: value, NamePos: n.Cond.End()}) }, func(s switched) { let(with(s)) }}
+	return both
+}
+
+// cases are the conditions of a switch that has no value to compare.
+func cases(n *ast.SwitchStmt) (all []place) {
+	if n.Tag != nil {
+		return nil
+	}
+	for _, c := range n.Body.List {
+		for i := range c.(*ast.CaseClause).List {
+			all = append(all, condition("case", &c.(*ast.CaseClause).List[i])...)
+		}
+	}
+	return all
 }
 
 func number(n *ast.BasicLit) []place {

@@ -28,6 +28,10 @@ func TestSurvivorIsTold(t *testing.T) {
 	if err := s.all(context.Background(), &out); err != nil || !strings.Contains(out.String(), "0 of 0 killed") {
 		t.Error("of files that there are not: ", err, out.String())
 	}
+	s.files, s.changes = "", "if false"
+	if err := s.all(context.Background(), &out); err != nil || strings.Count(out.String(), "0 of 0 killed") != 2 {
+		t.Error("of changes that there are not: ", err, out.String())
+	}
 	if !strings.Contains(out.String(), "1 of 2 killed (50 %)") || !strings.Contains(out.String(), ". weak.go:6: compare: <= instead of <") {
 		t.Error(out.String())
 	}
@@ -113,6 +117,12 @@ func f(a, b int) (c int) {
 		g()
 	}
 	defer g()
+	switch {
+	case a, b:
+	}
+	switch c {
+	case a:
+	}
 	d := c + a
 	return d
 }
@@ -146,7 +156,7 @@ func TestMutants(t *testing.T) {
 		texts[string(text)] = true
 		kinds[m.kind]++
 	}
-	for kind, n := range map[string]int{"compare": 2, "logic": 1, "condition": 2, "sum": 1, "number": 2, "statement": 4} {
+	for kind, n := range map[string]int{"compare": 2, "logic": 1, "condition": 6, "sum": 1, "number": 2, "statement": 4} {
 		if kinds[kind] != n {
 			t.Errorf("%d mutants of kind %s, want %d", kinds[kind], kind, n)
 		}

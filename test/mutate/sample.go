@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,6 +25,7 @@ type sample struct {
 	limit    time.Duration // the least for the mutants
 	run      string
 	files    string
+	changes  string
 }
 
 // outcome of one mutant.
@@ -58,13 +60,17 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 	if err != nil {
 		return err
 	}
+	wanted, err := regexp.Compile(s.changes)
+	if err != nil {
+		return fmt.Errorf("the changes wanted: %w", err)
+	}
 	var all []mutant
 	for _, f := range files {
 		more, err := mutants(f)
 		if err != nil {
 			return err
 		}
-		all = append(all, more...)
+		all = append(all, slices.DeleteFunc(more, func(m mutant) bool { return !wanted.MatchString(m.kind + ": " + m.what) })...)
 	}
 	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	scratch, err := os.MkdirTemp("", "mutate")
