@@ -7,7 +7,7 @@ func (c *gates) beforeRound(j *job) gate {
 	switch {
 	case c.recovery.recounting():
 		return untilAll
-	case j.unreconciled() && j.recovered && !c.recovery.read():
+	case j.unreconciled() && !c.recovery.read():
 		return untilDirectory
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours
