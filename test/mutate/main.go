@@ -21,11 +21,12 @@
 // each change stands beside its original, and the environment says which of them counts. A
 // change that has no place there, as in the length of an array, is built alone. One that does
 // not build is drawn anew and counts for nothing. One that no test comes by is told as
-// unreached; it survives. One whose tests exceed the limit, ten times what they took on the code
-// as it is, counts as killed if these take less than a quarter of it just then, since a hang is
-// noticed; it is told apart. If they do not, the machine has become slower: the limit is raised
-// and the mutant tried again, and what exceeds it three times so is unsure, counts for nothing,
-// and is told. A run that is interrupted prints the score of what it has tried.
+// unreached; it survives. One whose tests take five times the processor's time that they took on
+// the code as it is runs in a circle, and counts as killed. So does one whose tests take ten times
+// as long, if those of the code as it is take less than a quarter of that just then; if they do
+// not, the machine has become slower: the limit is raised and the mutant tried again, and what
+// exceeds it three times so is unsure, and counts for nothing. All three are told. A run that is
+// interrupted prints the score of what it has tried.
 package main
 
 import (
@@ -45,7 +46,7 @@ func main() {
 	flag.IntVar(&s.number, "n", 20, "how many mutants of each package")
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "repeats a sample")
 	flag.DurationVar(&s.first, "first", 10*time.Minute, "the limit of the tests on the code as it is")
-	flag.DurationVar(&s.limit, "limit", 20*time.Second, "the least limit of those of one mutant: ten times what they take on the code as it is, if that is more")
+	flag.DurationVar(&s.limit, "limit", 20*time.Second, "the least limit of those of one mutant, of time and of processor time")
 	flag.StringVar(&s.run, "run", "", "only these tests, as go test takes it")
 	flag.StringVar(&s.files, "files", "", "only what is in files of these names")
 	flag.StringVar(&s.changes, "changes", "", "only changes of these words, as 'condition: (if|case) false'")

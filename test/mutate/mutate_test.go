@@ -53,7 +53,7 @@ func TestTogetherAndAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := &trial{sample: s, name: ".", scratch: t.TempDir(), hang: time.Hour}
+	alone := &trial{sample: s, name: ".", scratch: t.TempDir(), hang: time.Hour, busy: time.Hour}
 	found, together := map[outcome]int{}, 0
 	for i, m := range all {
 		one, err := both.of(t.Context(), i+1, m)
@@ -82,6 +82,7 @@ func TestTogetherAndAlone(t *testing.T) {
 func TestHangIsNoFaultOfTheMachine(t *testing.T) {
 	t.Parallel()
 	const holds, fails, hangs = "true", "false", "echo panic: test timed out after 1s; exit 2"
+	const circles = "ulimit -t 1; while :; do :; done"
 	for name, k := range map[string]struct {
 		mutated, asItIs []string // what becomes of the runs, in order
 		want            outcome
@@ -90,9 +91,10 @@ func TestHangIsNoFaultOfTheMachine(t *testing.T) {
 		"the code as it is takes as long":       {[]string{hangs, hangs, hangs}, []string{hangs, hangs, hangs}, unsure},
 		"as long, and once more in time: holds": {[]string{hangs, holds}, []string{hangs}, survived},
 		"as long, and once more in time: fails": {[]string{hangs, fails}, []string{hangs}, killed},
+		"in a circle":                           {[]string{circles}, nil, circled},
 		"in time":                               {[]string{fails}, nil, killed},
 	} {
-		tr := &trial{name: name, scratch: t.TempDir(), hang: time.Hour}
+		tr := &trial{name: name, scratch: t.TempDir(), hang: time.Hour, busy: time.Second / 2}
 		left := map[bool][]string{true: k.mutated, false: k.asItIs}
 		got, err := tr.patient(t.Context(), func(mutated bool) *exec.Cmd {
 			if len(left[mutated]) == 0 {

@@ -35,8 +35,9 @@ const (
 	survived outcome = iota
 	unreached
 	killed
-	hung   // and the tests of the code as it is took but a part of the limit
-	unsure // they came near to it too
+	circled // it took many times the processor's time
+	hung    // and the tests of the code as it is took but a part of the limit
+	unsure  // they came near to it too
 	unbuilt
 )
 
@@ -83,12 +84,16 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 		return err
 	}
 	count := map[outcome]int{}
+	tried := func() int {
+		return count[killed] + count[circled] + count[hung] + count[survived] + count[unreached]
+	}
 	defer func() { // a sample that is cut short is one of fewer
-		dead, tried := count[killed]+count[hung], count[killed]+count[hung]+count[survived]+count[unreached]
-		fmt.Fprintf(out, "%-20s %d of %d killed (%d %%), %d of them by the limit; %d unsure, which count for nothing\n", name, dead, tried, 100*dead/max(tried, 1), count[hung], count[unsure])
+		dead := count[killed] + count[circled] + count[hung]
+		fmt.Fprintf(out, "%-20s %d of %d killed (%d %%), %d of them by the limit of processor time, %d by that of time; %d unsure, which count for nothing\n",
+			name, dead, tried(), 100*dead/max(tried(), 1), count[circled], count[hung], count[unsure])
 	}()
 	for i, m := range all {
-		if count[killed]+count[hung]+count[survived]+count[unreached] == s.number {
+		if tried() == s.number {
 			break
 		}
 		o, err := t.of(ctx, i+1, m)
@@ -104,7 +109,7 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 }
 
 // told is what a person has to look at.
-var told = map[outcome]string{survived: "survived", unreached: "unreached", hung: "hung", unsure: "unsure"}
+var told = map[outcome]string{survived: "survived", unreached: "unreached", circled: "circled", hung: "hung", unsure: "unsure"}
 
 // sources are the files of a package that its program is made of.
 func (s sample) sources(ctx context.Context, name string) ([]string, error) {

@@ -24,13 +24,17 @@ type trial struct {
 	reached map[int]bool  // the mutants of the bench that some test comes by
 	slow    string        // the tests that take most of the time, as a regular expression: they are run on what the others do not notice
 	hang    time.Duration // what takes so long hangs, as far as is known
+	busy    time.Duration // and what takes so much of a processor's time does in any case
 }
 
-// The tests of a mutant hang if they take many times as long as those of the code as it is, and those of the same moment take but a part of that.
+// The tests of a mutant run in a circle if they take many times the processor's time of those of the code as it is: that hardly depends on what else the
+// machine does. They wait for ever if they take many times as long, and those of the code as it is take but a part of that in the same moment.
 const (
 	patience = 10
+	circles  = 5
 	part     = 4
-	repeats  = 3 // on a machine that has become slower meanwhile
+	repeats  = 3       // on a machine that has become slower meanwhile
+	memory   = 8 << 20 // KiB that a circle may fill
 )
 
 // trial runs the tests on the code as it is, to see that they hold and where they go.
@@ -39,7 +43,7 @@ func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{sample: s, name: name, scratch: scratch, bench: b, reached: map[int]bool{}, hang: s.first}
+	t := &trial{sample: s, name: name, scratch: scratch, bench: b, reached: map[int]bool{}, hang: s.first, busy: s.first}
 	cmd := t.alone(ctx)
 	if b != nil {
 		cmd = t.within(ctx, 0, "-test.v")
@@ -48,6 +52,9 @@ func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant)
 	began := time.Now()
 	o, said, err := t.run(ctx, cmd)
 	t.slow, t.hang = slow(said), max(s.limit, patience*time.Since(began))
+	if p := cmd.ProcessState; p != nil {
+		t.busy = max(s.limit, circles*(p.UserTime()+p.SystemTime()))
+	}
 	if err != nil {
 		return nil, err
 	} else if o != survived {
@@ -131,11 +138,12 @@ func (t *trial) patient(ctx context.Context, tests func(mutated bool) *exec.Cmd)
 
 // within is a run of the bench with one mutant, or with none.
 func (t *trial) within(ctx context.Context, id int, more ...string) *exec.Cmd {
-	args := []string{"-test.short", "-test.failfast", "-test.timeout", t.hang.String()}
+	limits := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, memory, int(t.busy.Seconds())+1)
+	args := []string{"-c", limits, "sh", t.bench.program, "-test.short", "-test.failfast", "-test.timeout", t.hang.String()}
 	if t.sample.run != "" {
 		args = append(args, "-test.run", t.sample.run)
 	}
-	cmd := exec.CommandContext(ctx, t.bench.program, append(args, more...)...)
+	cmd := exec.CommandContext(ctx, "sh", append(args, more...)...)
 	cmd.Dir = t.bench.folder
 	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id))
 	return cmd
@@ -190,6 +198,8 @@ func (t *trial) run(ctx context.Context, cmd *exec.Cmd) (outcome, string, error)
 		return unbuilt, said, nil
 	case strings.Contains(said, "panic: test timed out after "):
 		return hung, said, nil
+	case exit.ExitCode() < 0 && exit.UserTime()+exit.SystemTime() >= t.busy:
+		return circled, said, nil
 	}
 	return killed, said, nil
 }
