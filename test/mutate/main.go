@@ -20,7 +20,8 @@
 // command reads the mutants by -overlay. They are built together, into one program of tests:
 // each change stands beside its original, and the environment says which of them counts. A
 // change that has no place there, as in the length of an array, is built alone. One that does
-// not build is drawn anew and counts for nothing. One that no test comes by is told as
+// not build is drawn anew and counts for nothing. Each test is run alone on the code as it is,
+// which tells by which mutants it comes: on these alone it is run again. One that no test comes by is told as
 // unreached; it survives. One whose tests take five times the processor's time that they took on
 // the code as it is runs in a circle, and counts as killed. So does one whose tests take ten times
 // as long, if those of the code as it is take less than a quarter of that just then; if they do

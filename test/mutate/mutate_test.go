@@ -53,7 +53,7 @@ func TestTogetherAndAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := &trial{sample: s, name: ".", scratch: t.TempDir(), hang: time.Hour, busy: time.Hour}
+	alone := &trial{sample: s, name: ".", scratch: t.TempDir(), whole: bounds{time.Hour, time.Hour}}
 	found, together := map[outcome]int{}, 0
 	for i, m := range all {
 		one, err := both.of(t.Context(), i+1, m)
@@ -94,9 +94,9 @@ func TestHangIsNoFaultOfTheMachine(t *testing.T) {
 		"in a circle":                           {[]string{circles}, nil, circled},
 		"in time":                               {[]string{fails}, nil, killed},
 	} {
-		tr := &trial{name: name, scratch: t.TempDir(), hang: time.Hour, busy: time.Second / 2}
+		tr := &trial{name: name, scratch: t.TempDir()}
 		left := map[bool][]string{true: k.mutated, false: k.asItIs}
-		got, err := tr.patient(t.Context(), func(mutated bool) *exec.Cmd {
+		got, err := tr.patient(t.Context(), bounds{time.Hour, time.Second / 2}, func(mutated bool, _ bounds) *exec.Cmd {
 			if len(left[mutated]) == 0 {
 				t.Fatalf("%s: one run more (mutated: %v)", name, mutated)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +18,15 @@ type trial struct {
 	sample
 	name    string
 	scratch string
-	bench   *bench        // nil where nothing builds together
-	reached map[int]bool  // the mutants of the bench that some test comes by
-	slow    string        // the tests that take most of the time, as a regular expression: they are run on what the others do not notice
-	hang    time.Duration // what takes so long hangs, as far as is known
-	busy    time.Duration // and what takes so much of a processor's time does in any case
+	bench   *bench  // nil where nothing builds together
+	tests   []probe // of the bench, those first that use least
+	whole   bounds  // of all tests, built alone
+}
+
+// bounds are how long tests may take.
+type bounds struct {
+	hang time.Duration // what takes so long hangs, as far as is known
+	busy time.Duration // and what takes so much of a processor's time does in any case
 }
 
 // The tests of a mutant run in a circle if they take many times the processor's time of those of the code as it is: that hardly depends on what else the
@@ -37,57 +39,63 @@ const (
 	memory   = 8 << 20 // KiB that a circle may fill
 )
 
+// bounds of tests that take so long on the code as it is.
+func (s sample) bounds(took, used time.Duration) bounds {
+	return bounds{max(s.limit, patience*took), max(s.limit, circles*used)}
+}
+
 // trial runs the tests on the code as it is, to see that they hold and where they go.
 func (s sample) trial(ctx context.Context, scratch, name string, drawn []mutant) (*trial, error) {
 	b, err := s.together(ctx, scratch, name, drawn)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{sample: s, name: name, scratch: scratch, bench: b, reached: map[int]bool{}, hang: s.first, busy: s.first}
-	cmd := t.alone(ctx)
+	t := &trial{sample: s, name: name, scratch: scratch, bench: b, whole: bounds{s.first, s.first}}
 	if b != nil {
-		cmd = t.within(ctx, 0, "-test.v")
-		cmd.Env = append(cmd.Env, "MUTANTS_REACHED="+filepath.Join(scratch, "reached"))
+		return t, t.probeAll(ctx)
 	}
 	began := time.Now()
-	o, said, err := t.run(ctx, cmd)
-	t.slow, t.hang = slow(said), max(s.limit, patience*time.Since(began))
-	if p := cmd.ProcessState; p != nil {
-		t.busy = max(s.limit, circles*(p.UserTime()+p.SystemTime()))
+	cmd := t.alone(ctx, t.whole)
+	o, said, err := t.run(ctx, t.whole, cmd)
+	if err == nil && o != survived {
+		err = fmt.Errorf("the tests of %s fail on the code as it is: %s", name, said)
 	}
-	if err != nil {
-		return nil, err
-	} else if o != survived {
-		return nil, fmt.Errorf("the tests of %s fail on the code as it is: %s", name, said)
-	}
-	text, err := os.ReadFile(filepath.Join(scratch, "reached"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	for _, word := range strings.Fields(string(text)) {
-		id, _ := strconv.Atoi(word)
-		t.reached[id] = true
-	}
-	return t, nil
+	t.whole = s.bounds(time.Since(began), s.first)
+	return t, err
 }
 
-// of is what becomes of a mutant of the sample.
+// quick is how much of a processor's time the tests may use that are run first.
+const quick = time.Second
+
+// of is what becomes of a mutant of the sample. Only tests that come by it are run: first some that use little.
 func (t *trial) of(ctx context.Context, id int, m mutant) (outcome, error) {
 	if t.bench == nil || !t.bench.has[id] {
 		return t.unlike(ctx, m)
 	}
-	if !t.reached[id] {
-		return unreached, nil
+	var groups [2][]probe
+	used := time.Duration(0)
+	for _, p := range t.tests {
+		if !p.comes[id] {
+			continue
+		}
+		k := 1
+		if used += p.used; used <= quick {
+			k = 0
+		}
+		groups[k] = append(groups[k], p)
 	}
-	if t.slow != "" {
-		o, err := t.patient(ctx, func(mutated bool) *exec.Cmd { return t.within(ctx, numbered(id, mutated), "-test.skip", t.slow) })
-		if o != survived || err != nil {
+	o := unreached
+	for _, g := range groups {
+		if len(g) == 0 {
+			continue
+		}
+		took, used, names := summed(g)
+		var err error
+		if o, err = t.patient(ctx, t.bounds(took, used), func(mutated bool, b bounds) *exec.Cmd { return t.within(ctx, b, numbered(id, mutated), names) }); o != survived || err != nil {
 			return o, err
 		}
 	}
-	return t.patient(ctx, func(mutated bool) *exec.Cmd {
-		return t.within(ctx, numbered(id, mutated), "-test.run", cmp.Or(t.slow, t.sample.run))
-	})
+	return o, nil
 }
 
 func numbered(id int, mutated bool) int {
@@ -107,67 +115,48 @@ func (t *trial) unlike(ctx context.Context, m mutant) (outcome, error) {
 	if err != nil {
 		return 0, err
 	}
-	return t.patient(ctx, func(mutated bool) *exec.Cmd {
+	return t.patient(ctx, t.whole, func(mutated bool, b bounds) *exec.Cmd {
 		if mutated {
-			return t.alone(ctx, "-overlay", overlay)
+			return t.alone(ctx, b, "-overlay", overlay)
 		}
-		return t.alone(ctx)
+		return t.alone(ctx, b)
 	})
 }
 
 // patient runs tests with the mutant. If they exceed the limit, the same tests of the code as it is tell whether the machine was too slow for it:
 // then it is raised, and the mutant is tried again.
-func (t *trial) patient(ctx context.Context, tests func(mutated bool) *exec.Cmd) (outcome, error) {
+func (t *trial) patient(ctx context.Context, b bounds, tests func(mutated bool, b bounds) *exec.Cmd) (outcome, error) {
 	for range repeats {
-		if o, _, err := t.run(ctx, tests(true)); o != hung || err != nil {
+		if o, _, err := t.run(ctx, b, tests(true, b)); o != hung || err != nil {
 			return o, err
 		}
 		began := time.Now()
-		o, _, err := t.run(ctx, tests(false))
+		o, _, err := t.run(ctx, b, tests(false, b))
 		if err != nil {
 			return 0, err
 		}
 		took := time.Since(began)
-		if o == survived && took < t.hang/part {
+		if o == survived && took < b.hang/part {
 			return hung, nil
 		}
-		t.hang = max(2*t.hang, patience*took)
+		b.hang = max(2*b.hang, patience*took)
 	}
 	return unsure, nil
 }
 
-// within is a run of the bench with one mutant, or with none.
-func (t *trial) within(ctx context.Context, id int, more ...string) *exec.Cmd {
-	limits := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, memory, int(t.busy.Seconds())+1)
-	args := []string{"-c", limits, "sh", t.bench.program, "-test.short", "-test.failfast", "-test.timeout", t.hang.String()}
-	if t.sample.run != "" {
-		args = append(args, "-test.run", t.sample.run)
-	}
+// within is a run of tests of the bench with one mutant, or with none.
+func (t *trial) within(ctx context.Context, b bounds, id int, tests string, more ...string) *exec.Cmd {
+	limits := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, memory, int(b.busy.Seconds())+1)
+	args := []string{"-c", limits, "sh", t.bench.program, "-test.short", "-test.failfast", "-test.timeout", b.hang.String(), "-test.run", tests}
 	cmd := exec.CommandContext(ctx, "sh", append(args, more...)...)
 	cmd.Dir = t.bench.folder
 	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id))
 	return cmd
 }
 
-var took = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([\d.]+)s\)`)
-
-// slow are the tests that took so long that it pays to run the others first.
-func slow(said string) string {
-	var names []string
-	for _, m := range took.FindAllStringSubmatch(said, -1) {
-		if seconds, _ := strconv.ParseFloat(m[2], 64); seconds >= 0.3 {
-			names = append(names, m[1])
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "^(" + strings.Join(names, "|") + ")$"
-}
-
 // alone is a run of the tests by the go command, which builds them anew.
-func (t *trial) alone(ctx context.Context, more ...string) *exec.Cmd {
-	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", t.hang.String()}
+func (t *trial) alone(ctx context.Context, b bounds, more ...string) *exec.Cmd {
+	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-timeout", b.hang.String()}
 	if t.sample.run != "" {
 		args = append(args, "-run", t.sample.run)
 	}
@@ -176,7 +165,7 @@ func (t *trial) alone(ctx context.Context, more ...string) *exec.Cmd {
 	return cmd
 }
 
-func (t *trial) run(ctx context.Context, cmd *exec.Cmd) (outcome, string, error) {
+func (t *trial) run(ctx context.Context, b bounds, cmd *exec.Cmd) (outcome, string, error) {
 	left, err := os.MkdirTemp(t.scratch, "left") // a killed test leaves its files here
 	if err != nil {
 		return 0, "", err
@@ -198,7 +187,7 @@ func (t *trial) run(ctx context.Context, cmd *exec.Cmd) (outcome, string, error)
 		return unbuilt, said, nil
 	case strings.Contains(said, "panic: test timed out after "):
 		return hung, said, nil
-	case exit.ExitCode() < 0 && exit.UserTime()+exit.SystemTime() >= t.busy:
+	case exit.ExitCode() < 0 && exit.UserTime()+exit.SystemTime() >= b.busy:
 		return circled, said, nil
 	}
 	return killed, said, nil
