@@ -58,7 +58,7 @@ check:
 # nothing to find there, and makes it some ten times slower; so has what is called TestSerial in the other
 # packages. The tests of the programs in bin/, WHOLE, have no detector either; they, whose
 # clocks are real, run beside what takes one core, and before the others with real clusters.
-ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./pbs/dialect ./test/house ./test/man ./test/mutate
+ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./pbs/dialect ./test/house ./test/man
 WHOLE = ./test/e2e
 SERIAL = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestSerial' -- '*_test.go'))))
 
