@@ -42,7 +42,7 @@ const (
 )
 
 func (v Verdict) String() string {
-	return [...]string{"none", "again", "lost", "killed", "goes on", "declined"}[min(int(v), 5)]
+	return [...]string{"none", "again", "lost", "killed", "goes on", "declined"}[v]
 }
 
 // Fate is what forgetting a site does to one job.

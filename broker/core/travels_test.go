@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/plan"
 	"gbroker/wire"
 )
 
@@ -176,5 +177,65 @@ func TestWordsOfWhatKeepsAJob(t *testing.T) {
 			t.Errorf("%d says %q, as %d does", k, text, of)
 		}
 		seen[text] = k
+	}
+}
+
+// Each verdict on a job of a forgotten site has a word of its own.
+func TestWordsOfVerdicts(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for v := range Decline + 1 {
+		if seen[v.String()] || v.String() == "" {
+			t.Errorf("%d is %q", v, v)
+		}
+		seen[v.String()] = true
+	}
+}
+
+// Jobs that ended are counted by state, where this site is their home or was the owner to their end, until they are removed.
+func TestWhatIsCountedAsEnded(t *testing.T) {
+	t.Parallel()
+	for role, counts := range map[grid.Role]bool{grid.Owning: true, grid.Watching: true, grid.Tombstone: false, grid.Declined: false, grid.Prepared: false} {
+		for _, removed := range []bool{false, true} {
+			k := kernelOf(&others{})
+			r := everything(k)
+			r.Role, r.Removed = role, removed
+			want := Ended{}
+			if counts && !removed {
+				want[grid.Completed] = 1
+			}
+			if k.putArchive(&r); k.ended != want {
+				t.Errorf("%v, removed: %v: %v", role, removed, k.ended)
+			}
+			if k.unarchive(r.Job.ID); k.ended != (Ended{}) || len(k.archive) > 0 {
+				t.Errorf("%v, removed: %v: taken out: %v", role, removed, k.ended)
+			}
+		}
+	}
+}
+
+// It is hoped that a running part does not use what it may wait for the others; it ends after now, and what has no grace ends when it may.
+func TestHopesOfRunningParts(t *testing.T) {
+	t.Parallel()
+	whole, part := jobOf(me, "a", "1"), jobOf(me, "a", "2")
+	part.Part = &grid.Part{Grace: grid.Minute}
+	k := kernelOf(&others{}, grid.Record{Job: whole}, grid.Record{Job: part})
+	m := &estimator{kernel: k}
+	now := k.now
+	for _, c := range []struct {
+		job              grid.JobID
+		start, end, want grid.Tick
+	}{
+		{part.ID, now - 1000, now + grid.Hour, now + grid.Hour - grid.Minute},
+		{part.ID, now - 1000, now + 1000, now + 1},
+		{part.ID, now + 1000, now + 2000, now + 1001},
+		{whole.ID, now - 1000, now + grid.Hour, now + grid.Hour},
+		{"a.unknown", now - 1000, now + grid.Hour, now + grid.Hour},
+	} {
+		s := plan.Snapshot{At: now, Running: []plan.Running{{Start: 1, End: now + 5}, {Job: c.job, Start: c.start, End: c.end}}}
+		hoped := m.withoutGrace(s)
+		if got := hoped.Running[1].End; got != c.want || s.Running[1].End != c.end || hoped.Running[0].End != now+5 {
+			t.Errorf("%s from %d to %d ends at %d", c.job, c.start-now, c.end-now, got-now)
+		}
 	}
 }
