@@ -221,13 +221,14 @@ func (c *Client) Forget(ctx context.Context, f Forgetting) (Forgotten, error) {
 	return done, err
 }
 
-// Resume lets a broker go on that has stopped until an administrator decides, or that had a duplicate unnoticed.
-func (c *Client) Resume(ctx context.Context, unnoticed bool) (Resumed, error) {
-	path := "/v1/resume"
-	if unnoticed {
-		path += "?unnoticed=1"
-	}
-	return do[Resumed](ctx, c, http.MethodPost, path)
+// Resume lets a broker go on that has stopped until an administrator decides.
+func (c *Client) Resume(ctx context.Context) (Asking, error) {
+	return do[Asking](ctx, c, http.MethodPost, "/v1/resume")
+}
+
+// HadDuplicate says that a broker had a duplicate which nobody noticed, and which is stopped.
+func (c *Client) HadDuplicate(ctx context.Context) (Asking, error) {
+	return do[Asking](ctx, c, http.MethodPost, "/v1/had-duplicate")
 }
 
 // Batch is what the batch system of the broker holds now.

@@ -60,7 +60,8 @@
 //	GET    /v1/sites/{name}/handoffs    the jobs on their way to or from a neighbour ([Handoff]); administrators
 //	POST   /v1/drain, /v1/undrain       the site takes no more grid jobs, or takes them again: {draining}; administrators
 //	POST   /v1/forget                   {site, fenced, dry_run}: {peer, jobs: [{id, state, verdict, why}]}; administrators
-//	POST   /v1/resume                   ends a stop until an administrator decides; 204; administrators
+//	POST   /v1/resume                   ends a stop until an administrator decides: {asked: [names]}; administrators
+//	POST   /v1/had-duplicate            the broker had a duplicate unnoticed: it asks all first: {asked: [names]}; administrators
 //	GET    /v1/batch                    what the batch system holds now ([Batch]); administrators
 //	POST   /v1/notify                   the batch system is polled now; 204; administrators, and its operator
 //	GET    /v1/site                     this broker ([Self])

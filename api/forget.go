@@ -56,23 +56,32 @@ const (
 	maxForgetting = 4 << 10
 )
 
-// Resumed is what a broker does that goes on.
-type Resumed struct {
-	Asked []string `json:"asked"` // the names of the neighbours that are asked before anything starts
+// Asking is what a broker does before it starts anything.
+type Asking struct {
+	Asked []string `json:"asked"` // the names of the neighbours that are asked
 }
 
 func (s administration) resume(r *request) error {
-	unnoticed, err := r.number("unnoticed", 0, 0, 1)
-	if err != nil {
-		return err
-	}
-	done, err := s.service.Resume(r.Context(), unnoticed == 1)
+	done, err := s.service.Resume(r.Context())
 	if err != nil {
 		return fmt.Errorf("resuming: %w", err)
 	}
-	if done.Asked == nil {
-		done.Asked = []string{}
-	}
-	s.answer(r.w, http.StatusOK, done)
+	s.asking(r, done)
 	return nil
+}
+
+func (s administration) hadDuplicate(r *request) error {
+	done, err := s.service.HadDuplicate(r.Context())
+	if err != nil {
+		return fmt.Errorf("asking what a duplicate has done: %w", err)
+	}
+	s.asking(r, done)
+	return nil
+}
+
+func (s administration) asking(r *request, a Asking) {
+	if a.Asked == nil {
+		a.Asked = []string{}
+	}
+	s.answer(r.w, http.StatusOK, a)
 }

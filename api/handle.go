@@ -85,6 +85,7 @@ func (s administration) table() table {
 		"POST /v1/undrain":              s.drain(false),
 		"POST /v1/forget":               s.forget,
 		"POST /v1/resume":               s.resume,
+		"POST /v1/had-duplicate":        s.hadDuplicate,
 		"GET /v1/batch":                 s.batch,
 		"GET /v1/broker":                s.overview,
 	}

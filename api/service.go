@@ -145,8 +145,10 @@ type AdminService interface {
 	Forget(ctx context.Context, who Identity, f Forgetting) (Forgotten, error)
 	// End ends a job by an administrator's word, or tells whether it may be ended so.
 	End(ctx context.Context, who Identity, id grid.JobID, e Ending) (grid.Record, error)
-	// Resume lets a broker go on that has stopped until an administrator decides, or that had a duplicate unnoticed.
-	Resume(ctx context.Context, unnoticed bool) (Resumed, error)
+	// Resume lets a broker go on that has stopped until an administrator decides.
+	Resume(ctx context.Context) (Asking, error)
+	// HadDuplicate makes a broker that had a duplicate unnoticed ask all what that one has done, before it starts anything.
+	HadDuplicate(ctx context.Context) (Asking, error)
 	// Batch is what the local batch system holds now.
 	Batch(ctx context.Context) (Batch, error)
 	// Handoffs lists the jobs that are on their way to or from a neighbour.

@@ -70,9 +70,15 @@ func (b *Broker) EndJob(ctx context.Context, job grid.JobID, dead, dry bool, by 
 	return a.Record, err
 }
 
-// Resume lets a broker go on that waits for its administrator, or that had a duplicate unnoticed. It names those that are asked first.
-func (b *Broker) Resume(ctx context.Context, unnoticed bool) ([]string, error) {
-	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Resume{Token: t, Unnoticed: unnoticed} })
+// Resume lets a broker go on that a duplicate has stopped. It names those that are asked first.
+func (b *Broker) Resume(ctx context.Context) ([]string, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.Resume{Token: t} })
+	return a.Asked, err
+}
+
+// HadDuplicate makes a broker ask all what a duplicate has done that nobody noticed. It names those that are asked.
+func (b *Broker) HadDuplicate(ctx context.Context) ([]string, error) {
+	a, err := b.request(ctx, func(t core.Token) core.Request { return core.HadDuplicate{Token: t} })
 	return a.Asked, err
 }
 

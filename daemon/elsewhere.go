@@ -165,7 +165,13 @@ func (s service) has(peer grid.PeerID) bool {
 }
 
 // Resume lets the broker go on.
-func (s administration) Resume(ctx context.Context, unnoticed bool) (api.Resumed, error) {
-	asked, err := s.site.broker.Resume(ctx, unnoticed)
-	return api.Resumed{Asked: asked}, err
+func (s administration) Resume(ctx context.Context) (api.Asking, error) {
+	asked, err := s.site.broker.Resume(ctx)
+	return api.Asking{Asked: asked}, err
+}
+
+// HadDuplicate makes the broker ask what a duplicate has done.
+func (s administration) HadDuplicate(ctx context.Context) (api.Asking, error) {
+	asked, err := s.site.broker.HadDuplicate(ctx)
+	return api.Asking{Asked: asked}, err
 }

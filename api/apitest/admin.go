@@ -61,15 +61,32 @@ func (s *Service) End(_ context.Context, _ api.Identity, id grid.JobID, e api.En
 	return j.record, nil
 }
 
-// Resume ends the alarm of the first site; without one there is nothing to resume.
-func (s *Service) Resume(_ context.Context, unnoticed bool) (api.Resumed, error) {
+// Raise sets the alarm of the first site.
+func (s *Service) Raise(alarm string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fail == nil && s.sites[0].Alarm == "" && !unnoticed {
-		return api.Resumed{}, fmt.Errorf("%w: this broker was not stopped: nothing to resume", grid.ErrInvalid)
+	s.sites[0].Alarm = alarm
+}
+
+// Resume ends the alarm of the first site; without one there is nothing to resume.
+func (s *Service) Resume(context.Context) (api.Asking, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail == nil && s.sites[0].Alarm == "" {
+		return api.Asking{}, fmt.Errorf("%w: this broker was not stopped: nothing to resume", grid.ErrInvalid)
 	}
 	s.sites[0].Alarm = ""
-	return api.Resumed{Asked: []string{"b"}}, s.fail
+	return api.Asking{Asked: []string{"b"}}, s.fail
+}
+
+// HadDuplicate asks one, where there is no alarm.
+func (s *Service) HadDuplicate(context.Context) (api.Asking, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail == nil && s.sites[0].Alarm != "" {
+		return api.Asking{}, fmt.Errorf("%w: this broker is stopped", grid.ErrUnavailable)
+	}
+	return api.Asking{Asked: []string{"b"}}, s.fail
 }
 
 // Batch is a batch system without jobs.

@@ -11,7 +11,7 @@ import (
 // twice. A broker that has one does nothing at all but answer readers, until an
 // administrator has stopped one of the two and says so (or starts this one again).
 
-// foundTwin stops everything.
+// foundDuplicate stops everything.
 func (c *recovery) foundDuplicate(told grid.PeerID) {
 	if c.rolled == nil { // it goes on, when it may, as one that was rolled back: what the other did it does not know
 		c.rolledBack("it had a duplicate", grid.JournalID{})
@@ -42,13 +42,12 @@ func (c *recovery) stopped(ev Event) {
 	c.emit(Answer{Token: e.token(), Err: fmt.Errorf("%w: %s", grid.ErrUnavailable, c.halted())})
 }
 
-// resume asks all what an unnoticed duplicate has done. Whoever had answered before is asked again: it
+// resume changes nothing: what lets a stopped broker go on is in stopped.
+func (c *recovery) resume(e Resume) { c.emit(Answer{Token: e.Token, Err: c.notStopped()}) }
+
+// hadDuplicate asks all what a duplicate has done that nobody noticed. Whoever had answered before is asked again: it
 // may have acted since.
-func (c *recovery) resume(e Resume) {
-	if !e.Unnoticed {
-		c.emit(Answer{Token: e.Token, Err: c.notStopped()})
-		return
-	}
+func (c *recovery) hadDuplicate(e HadDuplicate) {
 	const why = "its administrator says that it had a duplicate"
 	if r := c.rolled; r == nil {
 		c.rolledBack(why, grid.JournalID{})
@@ -70,7 +69,8 @@ func (c *recovery) notStopped() error {
 	if c.recounting() {
 		asking = "; it " + c.asking()
 	}
-	return fmt.Errorf("%w: this broker was not stopped: nothing to resume%s", grid.ErrInvalid, asking)
+	return fmt.Errorf("%w: this broker was not stopped: nothing to resume%s. If it had a duplicate that nobody noticed, and that is stopped, "+
+		"say `gbroker had-duplicate`", grid.ErrInvalid, asking)
 }
 
 // allNames are the names of all members, in order.

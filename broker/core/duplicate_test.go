@@ -68,7 +68,7 @@ func TestADuplicateOnlyAnswers(t *testing.T) {
 	c.Step(1_000_001, Message{her, wire.Seen{Boots: []uint64{7, 8}}})
 	events := []Event{
 		Submit{Token: 1, Job: jobOf(me, "a", "2")}, CancelRequest{Token: 2, Job: j.ID}, RemoveRequest{Token: 3, Job: j.ID},
-		Uploaded{Token: 4, Job: j.ID}, Forget{Token: 5, Site: her}, Forward{Token: 6, To: her, Wish: Wish{Job: j.ID}}, DrainRequest{Token: 7, On: true},
+		Uploaded{Token: 4, Job: j.ID}, Forget{Token: 5, Site: her}, Forward{Token: 6, To: her, Wish: Wish{Job: j.ID}}, DrainRequest{Token: 7, On: true}, HadDuplicate{Token: 8},
 	}
 	for i, ev := range events {
 		effects := c.Step(1_000_002, ev)

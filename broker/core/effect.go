@@ -53,7 +53,7 @@ type Answer struct {
 	Slack       grid.Tick        // it must be so much longer than its job's limit
 	Jobs        []grid.Record    // of SubmitGroup
 	Found       Found            // of Forward
-	Asked       []string         // of Resume: the members that are asked before anything starts
+	Asked       []string         // of Resume and HadDuplicate: the members that are asked before anything starts
 	Err         error            // wraps a kind of grid
 }
 

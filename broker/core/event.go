@@ -235,11 +235,12 @@ type Forget struct {
 }
 
 // Resume is an administrator's word that the duplicate of this broker is stopped: it asks all what
-// that one has done. A broker that was not stopped by one changes nothing, unless the word is that it had one Unnoticed.
-type Resume struct {
-	Token     Token
-	Unnoticed bool
-}
+// that one has done. A broker that was not stopped by one changes nothing.
+type Resume struct{ Token Token }
+
+// HadDuplicate is an administrator's word that this broker had a duplicate which nobody noticed, and which is stopped: it
+// starts nothing before all have said what that one has done.
+type HadDuplicate struct{ Token Token }
 
 // Stall says that this broker did not listen for a while, or that a clock jumped. It
 // comes before the event that found it out.
@@ -322,6 +323,7 @@ func (Attempts) event()       {}
 func (DrainRequest) event()   {}
 func (Forget) event()         {}
 func (Resume) event()         {}
+func (HadDuplicate) event()   {}
 func (Stall) event()          {}
 func (PeerJournal) event()    {}
 func (LimitsChanged) event()  {}
@@ -345,3 +347,4 @@ func (e RemoveRequest) token() Token { return e.Token }
 func (e DrainRequest) token() Token  { return e.Token }
 func (e Forget) token() Token        { return e.Token }
 func (e Resume) token() Token        { return e.Token }
+func (e HadDuplicate) token() Token  { return e.Token }

@@ -253,7 +253,7 @@ func TestEverythingHasAMachine(t *testing.T) {
 		}
 	}
 	for _, ev := range []Event{Boot{}, Submit{}, Where{}, Uploaded{}, CancelRequest{}, RemoveRequest{}, Looked{}, Launched{}, Withdrawn{}, Progressed{}, Reconciled{},
-		Fetched{}, Checked{}, Collected{}, PeerChanged{}, OwnSite{}, PeerSite{}, LinkChanged{}, MembersChanged{}, Folders{}, Attempts{}, DrainRequest{}, Forget{}, EndJob{}, Resume{},
+		Fetched{}, Checked{}, Collected{}, PeerChanged{}, OwnSite{}, PeerSite{}, LinkChanged{}, MembersChanged{}, Folders{}, Attempts{}, DrainRequest{}, Forget{}, EndJob{}, Resume{}, HadDuplicate{},
 		Stall{}, PeerJournal{}, Forward{}, Served{}, LimitsChanged{}, Alter{}} {
 		if len(c.stepper.routes.events[reflect.TypeOf(ev)]) == 0 {
 			t.Errorf("nobody takes %T", ev)

@@ -105,6 +105,7 @@ func (c *recovery) routes(r *routes) {
 	onEvent(r, c.reconciled)
 	onEvent(r, c.peerJournal)
 	onEvent(r, c.resume)
+	onEvent(r, c.hadDuplicate)
 	onMessage(r, c.onSeen)
 	onMessage(r, c.onRecount)
 	onMessage(r, c.onRecounted)

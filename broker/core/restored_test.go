@@ -273,10 +273,10 @@ func TestARestoredOwnerStartsNothingWithoutTheHome(t *testing.T) {
 }
 
 // Its administrator says that it had a duplicate, before it has noticed that itself.
-func TestResumeSaysThatThereWasADuplicate(t *testing.T) {
+func TestHadADuplicate(t *testing.T) {
 	t.Parallel()
 	c := signed()
-	answer, _ := only[Answer](c.Step(1_000_001, Resume{Token: 4, Unnoticed: true}))
+	answer, _ := only[Answer](c.Step(1_000_001, HadDuplicate{Token: 4}))
 	if c.recovery.rolled == nil || len(c.recovery.rolled.waiting) != 3 || answer.Token != 4 || answer.Err != nil {
 		t.Fatalf("it asks nobody: %+v; answered %+v", c.recovery.rolled, answer)
 	}
@@ -284,7 +284,7 @@ func TestResumeSaysThatThereWasADuplicate(t *testing.T) {
 	// come back is not waited for.
 	c.Step(1_000_002, Message{her, wire.Recounted{}})
 	c.Step(1_000_002, Forget{Site: him, By: "root"})
-	effects := c.Step(1_000_003, Resume{Token: 5, Unnoticed: true})
+	effects := c.Step(1_000_003, HadDuplicate{Token: 5})
 	if c.recovery.rolled == nil || !c.recovery.rolled.waiting[her] || c.recovery.rolled.waiting[him] || len(c.recovery.rolled.unheard) != 1 || len(sentTo(effects, her)) == 0 {
 		t.Errorf("said again, it waits for %+v, and sends %+v", c.recovery.rolled, effects)
 	}

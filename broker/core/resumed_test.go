@@ -29,7 +29,7 @@ func TestResumeNamesWhoIsAsked(t *testing.T) {
 		t.Errorf("stopped: %+v", a)
 	}
 	c = signed()
-	c.Step(1_000_001, Resume{Token: 1, Unnoticed: true})
+	c.Step(1_000_001, HadDuplicate{Token: 1})
 	c.Step(1_000_002, Message{her, wire.Recounted{}})
 	a, _ := only[Answer](c.Step(1_000_003, Resume{Token: 2}))
 	if a.Err == nil || !strings.Contains(a.Err.Error(), "starts nothing before c, d answered") || !strings.Contains(a.Err.Error(), "gbroker forget c") {
@@ -41,7 +41,7 @@ func TestResumeNamesWhoIsAsked(t *testing.T) {
 func TestAJobSaysThatItsBrokerAsksFirst(t *testing.T) {
 	t.Parallel()
 	c := signed()
-	c.Step(1_000_001, Resume{Token: 1, Unnoticed: true})
+	c.Step(1_000_001, HadDuplicate{Token: 1})
 	for _, p := range []grid.PeerID{her, him} {
 		c.Step(1_000_002, Message{p, wire.Recounted{}})
 	}
@@ -56,7 +56,7 @@ func TestAJobSaysThatItsBrokerAsksFirst(t *testing.T) {
 	}
 
 	asked, where, shot := wherever(1)
-	asked.Step(1000, Resume{Token: 1, Unnoticed: true})
+	asked.Step(1000, HadDuplicate{Token: 1})
 	asked.Step(1000, where)
 	d := decided(asked.Step(1001, Looked{Snapshot: shot}))
 	if d == nil || len(d.Candidates) != 1 || d.Candidates[0].Refusal == nil || !strings.Contains(d.Candidates[0].Refusal.Reason, "starts nothing before a, b answered") || !d.Candidates[0].Refusal.MayPass() {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -92,45 +91,4 @@ func printFates(cmd *cobra.Command, site string, done api.Forgotten) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", j.ID, j.State, j.Verdict, j.Why)
 	}
 	t.Flush()
-}
-
-func resumeCommand() *cobra.Command {
-	var unnoticed bool
-	cmd := &cobra.Command{
-		Use:   "resume --config FILE",
-		Short: "Let a broker go on that has stopped until an administrator decides",
-		Long: `A broker that hears of another one under its own identity (a copied folder, a second
-machine with the same key) stops all it does. Stop the wrong one of the two for good,
-then say resume at the right one. It asks all neighbours what that one did, before it
-starts anything, and names them. Those that will not answer are forgotten, or removed
-from the neighbours.
-
-At a broker that was not stopped resume changes nothing (exit 1). If the wrong one was
-stopped before anybody had noticed it, say --had-duplicate: then all are asked, too, and
-until they have answered nothing starts here.
-
-"gclient sites" and the log say which it is.`,
-		Example: "  gbroker resume --config FILE",
-		Args:    cobra.NoArgs,
-	}
-	file := configFlag(cmd)
-	cmd.Flags().BoolVar(&unnoticed, "had-duplicate", false, "it had a duplicate that nobody has noticed, and that is stopped")
-	cmd.RunE = onDaemon(file, func(cmd *cobra.Command, client *api.Client, _ []string) error {
-		done, err := client.Resume(cmd.Context(), unnoticed)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(cmd.OutOrStdout(), resumed(done))
-		return nil
-	})
-	return cmd
-}
-
-// resumed says what a broker waits for that goes on.
-func resumed(done api.Resumed) string {
-	if len(done.Asked) == 0 {
-		return "The broker goes on."
-	}
-	return fmt.Sprintf("The broker goes on when %s answered what the other one did; until then it starts nothing.\n"+
-		"One that will not come back: `gbroker forget NAME`. `gbroker status` shows who is left.", strings.Join(done.Asked, ", "))
 }

@@ -36,7 +36,7 @@ Exit codes: 0 done; 1 the answer is no (refused, invalid, not found); 2 usage;
 3 could not be done (I/O, no daemon).`,
 	}
 	root.AddCommand(initCommand(), runCommand(), idCommand(), neighbourCommand(), gridCommand(), inviteCommand(), joinCommand(), checkCommand(), statusCommand(),
-		drainCommand(true), drainCommand(false), forgetCommand(), jobCommand(), resumeCommand(), notifyCommand(), poolCommand(), batchCommand(), reservationsCommand(), budgetCommand(), doctorCommand(), sandboxCommand())
+		drainCommand(true), drainCommand(false), forgetCommand(), jobCommand(), resumeCommand(), hadDuplicateCommand(), notifyCommand(), poolCommand(), batchCommand(), reservationsCommand(), budgetCommand(), doctorCommand(), sandboxCommand())
 	return root
 }
 

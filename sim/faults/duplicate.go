@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"maps"
 
 	"gbroker/broker/core"
@@ -111,12 +112,17 @@ func (s *site) relieve() {
 	}
 }
 
-// resume is an administrator's word that the broker has no duplicate any more; it is repeated
-// until it is answered.
+// resume is an administrator's word that the broker has no duplicate any more, or, where none has stopped it, that it had
+// one; it is repeated until it is answered.
 func (s *site) resume() {
 	h, answered := &s.host, false
 	if h.up && h.Core() != nil && !h.frozen {
-		h.request(func(t core.Token) core.Request { return core.Resume{Token: t, Unnoticed: true} }, func(a core.Answer) { answered = a.Err == nil })
+		heard := func(a core.Answer) { answered = a.Err == nil }
+		h.request(func(t core.Token) core.Request { return core.Resume{Token: t} }, func(a core.Answer) {
+			if heard(a); errors.Is(a.Err, grid.ErrInvalid) {
+				h.request(func(t core.Token) core.Request { return core.HadDuplicate{Token: t} }, heard)
+			}
+		})
 	}
 	s.w.after(5*grid.Second, func() {
 		if !answered && !s.gone && s.duplicate == nil {
