@@ -37,7 +37,7 @@ type Broker struct {
 	trusted      atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
 	boot         atomic.Uint64                        // nonce of this life; see Boot
 	alarm        atomic.Pointer[string]
-	fullAt       atomic.Int64 // a grid.Tick; see wasFull
+	fullAt       atomic.Int64 // a grid.Tick: when LookAtRoom last saw no room for the files of jobs
 	pulse        *pulse
 
 	tokens  atomic.Uint64

@@ -22,27 +22,28 @@ func (b *Broker) Room() (journal, jobs int64, err error) {
 	if journal, err = (*j).Space(); err != nil {
 		return 0, 0, err
 	}
-	if jobs, err = b.ports.Stager.Space(); err == nil && jobs <= 0 {
+	jobs, err = b.ports.Stager.Space()
+	return journal, jobs, err
+}
+
+// LookAtRoom is Room for whom something follows from it: that there is none for the files of jobs is remembered, as the jobs
+// that run now are told of it when they have ended.
+func (b *Broker) LookAtRoom() (journal, jobs int64, err error) {
+	if journal, jobs, err = b.Room(); err == nil && jobs <= 0 {
 		b.fullAt.Store(int64(b.ports.Clock()))
 	}
 	return journal, jobs, err
 }
 
-// wasFull is when the disk of the jobs was last seen to have no room, now or before.
-func (b *Broker) wasFull() grid.Tick {
-	_, _, _ = b.Room() // what cannot be read is not seen
-	return grid.Tick(b.fullAt.Load())
-}
-
 // full tells that there is no room for anything new.
 func (b *Broker) full() bool {
-	journal, jobs, err := b.Room()
+	journal, jobs, err := b.LookAtRoom()
 	return err == nil && (journal < Reserve || jobs <= 0)
 }
 
 // roomFor refuses a job that the disk has no room for.
 func (b *Broker) roomFor(j *grid.Job) error {
-	journal, jobs, err := b.Room()
+	journal, jobs, err := b.LookAtRoom()
 	if err != nil {
 		return err
 	}

@@ -38,3 +38,19 @@ func TestAFullDiskReachesTheJob(t *testing.T) {
 		<-b.done
 	}
 }
+
+// Who only reads what room there is, as a page of figures does, changes nothing.
+func TestToReadTheRoomNotesNothing(t *testing.T) {
+	t.Parallel()
+	s := &shell{}
+	b := s.broker()
+	journal := Journal(&s.journal)
+	b.journal.Store(&journal)
+	s.taken.Store(1 << 40)
+	if _, jobs, err := b.Room(); err != nil || jobs > 0 || b.fullAt.Load() != 0 {
+		t.Errorf("read: %d bytes, %v, full at %d", jobs, err, b.fullAt.Load())
+	}
+	if b.LookAtRoom(); b.fullAt.Load() == 0 {
+		t.Error("looked at: nothing is noted")
+	}
+}

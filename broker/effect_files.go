@@ -75,7 +75,8 @@ func (b *Broker) furnish(e core.Furnish) {
 func (b *Broker) collect(ctx context.Context, e core.Collect) {
 	ctx, cancel := context.WithTimeout(ctx, prepareLimit)
 	defer cancel()
-	full := b.wasFull()
+	_, _, _ = b.LookAtRoom() // what cannot be read is not seen
+	full := grid.Tick(b.fullAt.Load())
 	files, missing, err := b.ports.Stager.Collect(ctx, e.Job)
 	b.Post(core.Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: files, Missing: missing, Full: full, Err: text(err)})
 }

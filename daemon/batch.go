@@ -132,12 +132,13 @@ func (s *site) become(processes int, load grid.Load, cohorts []grid.Cohort) {
 func (s *site) alarm() string { return strings.Join(s.alarms(), "; ") }
 
 func (s *site) alarms() []string {
-	s.lookAtDisk() // what is refused now must not look well for the time between two looks
 	all := []string{}
-	if text := s.broker.Alarm(); text != "" {
-		all = append(all, text)
+	for _, text := range []string{s.broker.Alarm(), s.shortage()} {
+		if text != "" {
+			all = append(all, text)
+		}
 	}
-	for _, p := range []*atomic.Pointer[string]{&s.full, &s.trouble, &s.stale} {
+	for _, p := range []*atomic.Pointer[string]{&s.trouble, &s.stale} {
 		if text := p.Load(); text != nil {
 			all = append(all, *text)
 		}

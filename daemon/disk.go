@@ -11,15 +11,15 @@ import (
 	"gbroker/grid"
 )
 
-// lookAtDisk is how often the room on the disks is looked at if nothing else happens.
+// lookAtDisk is how often the log is told whether there is room on the disks.
 const lookAtDisk = 5 * time.Second
 
-// watchDisk raises an alarm while there is no room for new work.
+// watchDisk tells the log when there is no room for new work any more, and when there is again.
 func (s *site) watchDisk(ctx context.Context) error {
 	tick := time.NewTicker(lookAtDisk)
 	defer tick.Stop()
 	for {
-		s.lookAtDisk()
+		s.noteShortage()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -28,10 +28,24 @@ func (s *site) watchDisk(ctx context.Context) error {
 	}
 }
 
-func (s *site) lookAtDisk() {
+// shortage is what the disks lack for new work, as of now; "" is nothing. While the journal is being opened again it is what
+// was noted last.
+func (s *site) shortage() string {
 	journal, jobs, err := s.broker.Room()
+	if err == nil {
+		return noRoom(journal, jobs, s.cfg.Data, s.cfg.JobsFolder())
+	}
+	if noted := s.full.Load(); noted != nil {
+		return *noted
+	}
+	return ""
+}
+
+// noteShortage keeps what the disks lack, and logs where that begins and ends.
+func (s *site) noteShortage() {
+	journal, jobs, err := s.broker.LookAtRoom()
 	if err != nil {
-		return // the journal is being opened again: what was known stays
+		return // the journal is being opened again: what was noted stays
 	}
 	text := noRoom(journal, jobs, s.cfg.Data, s.cfg.JobsFolder())
 	if text == "" {

@@ -50,7 +50,7 @@ type site struct {
 	stager   *stage.Stager
 	batch    pbs.System
 	trouble  atomic.Pointer[string] // why nothing is known of the batch system
-	full     atomic.Pointer[string] // that the disk is full
+	full     atomic.Pointer[string] // that the disk is full, as the log was told
 	stale    atomic.Pointer[string] // that the file of neighbours is not taken up
 	load     atomic.Pointer[api.BatchLoad]
 	notifier *notifier
