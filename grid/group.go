@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,6 +26,32 @@ func ParseGroupID(s string) (GroupID, error) {
 	}
 	return GroupID(s), nil
 }
+
+// Reference is what a user names: a job, a group, or, as SITE.ULID, one of the two. That is a job that stands alone, or a
+// group without its .all, as the scripts of an array have it in SLURM_ARRAY_JOB_ID; only who knows them can tell.
+type Reference struct {
+	Job   JobID   // "" where a group is named
+	Group GroupID // "" where a job is
+}
+
+// ParseReference checks s to be SITE.ULID[.INDEX] or SITE.ULID.all.
+func ParseReference(s string) (Reference, error) {
+	if g, err := ParseGroupID(s); err == nil {
+		return Reference{Group: g}, nil
+	}
+	id, err := ParseJobID(s)
+	if err != nil {
+		return Reference{}, err
+	}
+	g, err := ParseGroupID(s + groupMark)
+	if err != nil {
+		return Reference{Job: id}, nil
+	}
+	return Reference{id, g}, nil
+}
+
+// String is an identifier as users name it: of what may be either, that of the job.
+func (r Reference) String() string { return cmp.Or(string(r.Job), string(r.Group)) }
 
 // Job is the identifier of its job of that number, from 1 on.
 func (g GroupID) Job(n int) JobID {

@@ -199,10 +199,7 @@ func (d Dependency) Check() error {
 		}
 		return nil
 	}
-	if _, err := ParseGroupID(d.On); err == nil {
-		return nil
-	}
-	if _, err := ParseJobID(d.On); err != nil {
+	if _, err := ParseReference(d.On); err != nil {
 		return fmt.Errorf("%s: %w", d.Kind, err)
 	}
 	return nil

@@ -96,13 +96,18 @@ func sure(cmd *cobra.Command, n int) error {
 	return nil
 }
 
-func cancelOne(cmd *cobra.Command, c *api.Client, id string, asJSON bool) error {
-	if group, bad := grid.ParseGroupID(id); bad == nil {
-		return cancelGroup(cmd, c, group, asJSON)
-	}
-	r, err := c.Cancel(cmd.Context(), grid.JobID(id))
+func cancelOne(cmd *cobra.Command, c *api.Client, r grid.Reference, asJSON bool) error {
+	return either(&r, func(id grid.JobID) error {
+		return cancelJob(cmd, c, id, asJSON)
+	}, func(id grid.GroupID) error {
+		return cancelGroup(cmd, c, id, asJSON)
+	})
+}
+
+func cancelJob(cmd *cobra.Command, c *api.Client, id grid.JobID, asJSON bool) error {
+	r, err := c.Cancel(cmd.Context(), id)
 	if err != nil {
-		return orGroup(grid.JobID(id), err, func(g grid.GroupID) error { return cancelGroup(cmd, c, g, asJSON) })
+		return err
 	}
 	if asJSON {
 		if err := cli.PrintJSON(cmd.OutOrStdout(), r); err != nil {
@@ -141,7 +146,7 @@ type cancelledJob struct {
 }
 
 // cancelAll cancels all, also where some cannot be.
-func cancelAll(cmd *cobra.Command, c *api.Client, ids []string, asJSON bool) error {
+func cancelAll(cmd *cobra.Command, c *api.Client, ids []grid.Reference, asJSON bool) error {
 	results := make([]cancelledJob, len(ids))
 	bar := newCount(cmd.ErrOrStderr())
 	var all sync.WaitGroup
@@ -193,23 +198,25 @@ func cancelAll(cmd *cobra.Command, c *api.Client, ids []string, asJSON bool) err
 	return nil
 }
 
-func cancelQuietly(ctx context.Context, c *api.Client, id string) (r cancelledJob) {
-	r.ID = id
-	if group, bad := grid.ParseGroupID(id); bad == nil {
-		s, err := c.CancelGroup(ctx, group)
-		if r.err = err; err == nil {
-			r.Group, r.Confirmed = &s, s.Ended != 0
+func cancelQuietly(ctx context.Context, c *api.Client, ref grid.Reference) (r cancelledJob) {
+	r.err = either(&ref, func(id grid.JobID) error {
+		s, err := c.Cancel(ctx, id)
+		if err != nil {
+			return err
 		}
-		if err == nil && s.Ended == 0 {
-			r.err = cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; 'gclient status %s' tells when they have ended", id, id))
+		r.Job, r.Confirmed = &s.Job, s.Confirmed
+		return recorded(&s)
+	}, func(id grid.GroupID) error {
+		s, err := c.CancelGroup(ctx, id)
+		if err != nil {
+			return err
 		}
-	} else {
-		s, err := c.Cancel(ctx, grid.JobID(id))
-		if r.err = err; err == nil {
-			r.Job, r.Confirmed, r.err = &s.Job, s.Confirmed, recorded(&s)
+		if r.Group, r.Confirmed = &s, s.Ended != 0; !r.Confirmed {
+			return cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; 'gclient status %s' tells when they have ended", id, id))
 		}
-	}
-	if r.err != nil {
+		return nil
+	})
+	if r.ID = ref.String(); r.err != nil {
 		r.Error = r.err.Error()
 	}
 	return r

@@ -21,20 +21,18 @@ import (
 // onEither makes the RunE of a command whose first argument is a job or a group.
 func (p *program) onEither(job func(*cobra.Command, *api.Client, grid.JobID, []string) error,
 	group func(*cobra.Command, *api.Client, grid.GroupID, []string) error) func(*cobra.Command, []string) error {
-	single := p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, args []string) error {
-		return orGroup(id, job(cmd, c, id, args), func(id grid.GroupID) error { return group(cmd, c, id, args) })
-	})
 	return func(cmd *cobra.Command, args []string) error {
-		id, err := grid.ParseGroupID(args[0])
+		r, err := referenceArg(args[0])
 		if err != nil {
-			return single(cmd, args)
+			return err
 		}
 		c, err := p.client(cmd)
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		return group(cmd, c, id, args[1:])
+		return either(&r, func(id grid.JobID) error { return job(cmd, c, id, args[1:]) },
+			func(id grid.GroupID) error { return group(cmd, c, id, args[1:]) })
 	}
 }
 

@@ -80,13 +80,9 @@ func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration)
 	if err != nil {
 		return err
 	}
-	ids := make([]grid.JobID, len(names))
-	for i, text := range names {
-		if _, err := grid.ParseGroupID(text); err == nil {
-			return cli.BadUsage("%s is a group: write which of its jobs, as %s[1-10]", text, strings.TrimSuffix(text, ".all"))
-		}
-		if ids[i], err = grid.ParseJobID(text); err != nil {
-			return cli.BadUsage("%v", err)
+	for _, r := range names {
+		if r.Job == "" {
+			return cli.BadUsage("%s is a group: write which of its jobs, as %s[1-10]", r, strings.TrimSuffix(r.String(), ".all"))
 		}
 	}
 	c, err := p.client(cmd)
@@ -95,8 +91,8 @@ func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration)
 	}
 	defer c.Close()
 	var failed []error
-	for _, id := range ids {
-		if err := alterOne(cmd, c, id, to); err != nil {
+	for _, r := range names {
+		if err := alterOne(cmd, c, r.Job, to); err != nil {
 			failed = append(failed, err)
 		}
 	}

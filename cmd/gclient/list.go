@@ -66,11 +66,12 @@ func (p *program) runList(cmd *cobra.Command, args []string, l *listing) error {
 	}
 	var from grid.JobID
 	if l.after != "" {
-		group, err := grid.ParseGroupID(l.after)
-		if from = group.Job(grid.MaxSweep - 1); err != nil {
-			if from, err = jobArg(l.after); err != nil {
-				return err
-			}
+		r, err := referenceArg(l.after)
+		if err != nil {
+			return err
+		}
+		if from = r.Job; from == "" {
+			from = r.Group.Job(grid.MaxSweep - 1)
 		}
 	}
 	f, err := l.filter()

@@ -37,27 +37,29 @@ func members(arg string) (list []grid.JobID, is bool, err error) {
 	return list, true, nil
 }
 
-// groupArg is the group of an identifier with or without its .all, as scripts of an array have it in SLURM_ARRAY_JOB_ID.
+// groupArg is the group that an argument names.
 func groupArg(text string) (grid.GroupID, error) {
-	g, err := grid.ParseGroupID(text)
-	if err == nil {
-		return g, nil
+	r, err := grid.ParseReference(text)
+	if err == nil && r.Group == "" {
+		err = fmt.Errorf("%.80q is a job of a group, and no group", text)
 	}
-	if g, bad := grid.ParseGroupID(text + ".all"); bad == nil {
-		return g, nil
-	}
-	return "", err
+	return r.Group, err
 }
 
-// orGroup tries what was not found as a job as a group: its identifier may lack the .all.
-func orGroup(id grid.JobID, err error, group func(grid.GroupID) error) error {
-	if !errors.Is(err, grid.ErrNotFound) {
+// either does what is to be done with what an argument names, and notes in it which of the two that is. What may be both is
+// tried as a job first; what the broker knows as neither is told as a job.
+func either(r *grid.Reference, job func(grid.JobID) error, group func(grid.GroupID) error) error {
+	if r.Job == "" {
+		return group(r.Group)
+	}
+	err := job(r.Job)
+	if r.Group == "" || !errors.Is(err, grid.ErrNotFound) {
+		r.Group = ""
 		return err
 	}
-	if g, bad := groupArg(string(id)); bad == nil {
-		if as := group(g); !errors.Is(as, grid.ErrNotFound) {
-			return as
-		}
+	if as := group(r.Group); !errors.Is(as, grid.ErrNotFound) {
+		r.Job = ""
+		return as
 	}
 	return err
 }
@@ -78,24 +80,22 @@ func numberRange(text string) (first, last int, err error) {
 }
 
 // named are what arguments name: jobs, groups, and jobs of groups by their numbers.
-func named(args []string) (ids []string, err error) {
+func named(args []string) (all []grid.Reference, err error) {
 	for _, a := range args {
 		list, is, err := members(a)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case is:
-			for _, id := range list {
-				ids = append(ids, string(id))
-			}
-			continue
 		}
-		if _, err := grid.ParseGroupID(a); err != nil {
-			if _, err := jobArg(a); err != nil {
+		for _, id := range list {
+			all = append(all, grid.Reference{Job: id})
+		}
+		if !is {
+			r, err := referenceArg(a)
+			if err != nil {
 				return nil, err
 			}
+			all = append(all, r)
 		}
-		ids = append(ids, a)
 	}
-	return ids, nil
+	return all, nil
 }

@@ -101,24 +101,34 @@ func unconfirmed(cmd *cobra.Command) func(why string) {
 	}
 }
 
-// jobArg checks an argument that is to be a job's identifier, or to name one job of a group as GROUP[NUMBER].
-func jobArg(arg string) (grid.JobID, error) {
+// referenceArg checks an argument that is to be the identifier of a job or a group, or to name one job of a group as GROUP[NUMBER].
+func referenceArg(arg string) (grid.Reference, error) {
 	switch some, is, err := members(arg); {
 	case err != nil:
-		return "", err
+		return grid.Reference{}, err
 	case is && len(some) != 1:
-		return "", cli.Exit(cli.No, fmt.Errorf("%.80q names %d jobs: name one of them, as %s", arg, len(some), some[0]))
+		return grid.Reference{}, cli.Exit(cli.No, fmt.Errorf("%.80q names %d jobs: name one of them, as %s", arg, len(some), some[0]))
 	case is:
-		return some[0], nil
+		return grid.Reference{Job: some[0]}, nil
 	}
 	if strings.HasSuffix(arg, api.FlowSuffix) {
-		return "", cli.Exit(cli.No, fmt.Errorf("%.80q is a workflow: name the job of one of its tasks, 'gclient flow status %.80s' lists them", arg, arg))
+		return grid.Reference{}, cli.Exit(cli.No, fmt.Errorf("%.80q is a workflow: name the job of one of its tasks, 'gclient flow status %.80s' lists them", arg, arg))
 	}
-	id, err := grid.ParseJobID(arg)
+	r, err := grid.ParseReference(arg)
 	if err != nil {
-		return "", cli.Exit(cli.No, err)
+		return r, cli.Exit(cli.No, err)
 	}
-	return id, nil
+	return r, nil
+}
+
+// jobArg is the same for what takes no group.
+func jobArg(arg string) (grid.JobID, error) {
+	r, err := referenceArg(arg)
+	if err == nil && r.Job == "" {
+		_, no := grid.ParseJobID(arg)
+		err = cli.Exit(cli.No, no)
+	}
+	return r.Job, err
 }
 
 // onJob makes the RunE of a command whose first argument is a job.

@@ -155,12 +155,12 @@ func pages(ctx context.Context, c *api.Client, f api.Filter, after grid.JobID, l
 }
 
 // targets are the jobs and groups that arguments and flags name, each once, in their order.
-func (s *selection) targets(cmd *cobra.Command, c *api.Client, args []string, f api.Filter) (ids []string, err error) {
+func (s *selection) targets(cmd *cobra.Command, c *api.Client, args []string, f api.Filter) (ids []grid.Reference, err error) {
 	seen := map[string]bool{}
-	add := func(id string) {
-		if !seen[id] {
-			seen[id] = true
-			ids = append(ids, id)
+	add := func(r grid.Reference) {
+		if !seen[r.String()] {
+			seen[r.String()] = true
+			ids = append(ids, r)
 		}
 	}
 	all, err := named(args)
@@ -175,7 +175,7 @@ func (s *selection) targets(cmd *cobra.Command, c *api.Client, args []string, f 
 	}
 	err = pages(cmd.Context(), c, f, "", 0, func(jobs []api.Status) error {
 		for i := range jobs {
-			add(string(jobs[i].ID))
+			add(grid.Reference{Job: jobs[i].ID})
 		}
 		return nil
 	})

@@ -67,31 +67,30 @@ func merged(lines []api.Status, give func([]api.Status) error) func([]api.Status
 
 // eachNamed gives what arguments name: a job, all jobs of a group, or some by their numbers.
 func eachNamed(cmd *cobra.Command, c *api.Client, args []string, give func([]api.Status) error) error {
-	each := func(g grid.GroupID) error {
-		return eachMember(cmd.Context(), c, g, func(m *api.Status) error { return give([]api.Status{*m}) })
-	}
 	for _, a := range args {
 		some, is, err := members(a)
 		if err != nil {
 			return err
 		}
-		group, none := grid.ParseGroupID(a)
-		switch {
-		case is:
-			err = eachOf(cmd.Context(), c, some, give)
-		case none == nil:
-			err = each(group)
-		default:
-			var id grid.JobID
-			if id, err = jobArg(a); err == nil {
-				var s api.Status
-				if s, err = c.Job(cmd.Context(), id); err == nil {
-					err = give([]api.Status{s})
-				} else {
-					err = orGroup(id, err, each)
-				}
+		if is {
+			if err := eachOf(cmd.Context(), c, some, give); err != nil {
+				return err
 			}
+			continue
 		}
+		r, err := referenceArg(a)
+		if err != nil {
+			return err
+		}
+		err = either(&r, func(id grid.JobID) error {
+			s, err := c.Job(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return give([]api.Status{s})
+		}, func(g grid.GroupID) error {
+			return eachMember(cmd.Context(), c, g, func(m *api.Status) error { return give([]api.Status{*m}) })
+		})
 		if err != nil {
 			return err
 		}

@@ -84,23 +84,25 @@ the waiting goes on, for up to a minute.`,
 }
 
 // ended waits for the end of a job or group; result is its status, exit what its end says.
-func (w *waiting) ended(ctx context.Context, cmd *cobra.Command, c *api.Client, id string) (result any, exit, err error) {
-	if group, bad := grid.ParseGroupID(id); bad == nil {
-		s, err := waitForGroup(ctx, cmd, c, group)
-		if err != nil {
-			return nil, nil, err
+func (w *waiting) ended(ctx context.Context, cmd *cobra.Command, c *api.Client, r *grid.Reference) (result any, exit, err error) {
+	err = either(r, func(id grid.JobID) error {
+		s, err := waitForEnd(ctx, cmd, c, id)
+		if err == nil {
+			result, exit = s, required(&s, w.require, jobExit(&s))
 		}
-		return s, groupExit(ctx, c, &s, w.require), nil
-	}
-	s, err := waitForEnd(ctx, cmd, c, grid.JobID(id))
-	if err != nil {
-		return nil, nil, err
-	}
-	return s, required(&s, w.require, jobExit(&s)), nil
+		return err
+	}, func(id grid.GroupID) error {
+		s, err := waitForGroup(ctx, cmd, c, id)
+		if err == nil {
+			result, exit = s, groupExit(ctx, c, &s, w.require)
+		}
+		return err
+	})
+	return result, exit, err
 }
 
-func (w *waiting) one(ctx context.Context, cmd *cobra.Command, c *api.Client, id string) error {
-	s, exit, err := w.ended(ctx, cmd, c, id)
+func (w *waiting) one(ctx context.Context, cmd *cobra.Command, c *api.Client, r grid.Reference) error {
+	s, exit, err := w.ended(ctx, cmd, c, &r)
 	if err != nil {
 		return err
 	}
@@ -113,14 +115,14 @@ func (w *waiting) one(ctx context.Context, cmd *cobra.Command, c *api.Client, id
 }
 
 // all waits for one after the other: all have ended when the last has.
-func (w *waiting) all(ctx context.Context, cmd *cobra.Command, c *api.Client, ids []string) error {
+func (w *waiting) all(ctx context.Context, cmd *cobra.Command, c *api.Client, ids []grid.Reference) error {
 	bar := newCount(cmd.ErrOrStderr())
 	defer bar.end()
 	var first error
 	list := []any{}
-	for i, id := range ids {
+	for i := range ids {
 		bar.show(fmt.Sprintf("%d of %d have ended", i, len(ids)))
-		s, exit, err := w.ended(ctx, cmd, c, id)
+		s, exit, err := w.ended(ctx, cmd, c, &ids[i])
 		if err != nil {
 			return err
 		}
@@ -145,21 +147,21 @@ func (w *waiting) all(ctx context.Context, cmd *cobra.Command, c *api.Client, id
 const lookAgain = 5 * time.Second
 
 // first waits for one of several to end.
-func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, ids []string) error {
+func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, ids []grid.Reference) error {
 	stop, found := context.WithCancel(ctx)
 	defer found()
-	id := ""
+	var first *grid.Reference
 	bar := newCount(cmd.ErrOrStderr())
 	defer bar.end()
 	bar.show(fmt.Sprintf("none of %d has ended", len(ids)))
 	look := func() error {
-		for _, one := range ids {
-			over, err := hasEnded(stop, c, one)
+		for i := range ids {
+			over, err := hasEnded(stop, c, &ids[i])
 			if err != nil {
 				return err
 			}
 			if over {
-				id = one
+				first = &ids[i]
 				found()
 				return context.Canceled
 			}
@@ -167,17 +169,17 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 		return nil
 	}
 	self, err := c.Self(stop)
-	pace := patience
-	wanted := make(map[string]bool, len(ids))
-	for _, one := range ids {
-		wanted[one] = true
-		if _, bad := grid.ParseGroupID(one); bad == nil || grid.JobID(one).Site() != self.Name {
-			pace = lookAgain
-		}
-	}
 	looked := time.Time{}
 	if err == nil {
 		err = look()
+	}
+	pace := patience
+	wanted := make(map[grid.JobID]bool, len(ids))
+	for _, r := range ids {
+		wanted[r.Job] = true
+		if r.Job == "" || r.Job.Site() != self.Name {
+			pace = lookAgain
+		}
 	}
 	for err == nil {
 		// Each look is followed by the feed from then on: what ends meanwhile is in it.
@@ -187,7 +189,7 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 			if e.Name == api.EventHere && time.Since(looked) < lookAgain/2 {
 				return look() // it has begun: what ended before shows now
 			}
-			if e.Job != nil && wanted[string(e.Job.ID)] && e.Job.Terminal() {
+			if e.Job != nil && wanted[e.Job.ID] && e.Job.Terminal() {
 				return look()
 			}
 			return nil
@@ -199,24 +201,28 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 	}
 	bar.end()
 	switch {
-	case id != "":
+	case first != nil:
 		if !w.json {
-			cmd.Println(id)
+			cmd.Println(first)
 		}
-		return w.one(ctx, cmd, c, id)
+		return w.one(ctx, cmd, c, *first)
 	case ctx.Err() != nil:
-		return stillGoing(ctx, "job", ids[0], err)
+		return stillGoing(ctx, "job", ids[0].String(), err)
 	}
 	return err
 }
 
-func hasEnded(ctx context.Context, c *api.Client, id string) (bool, error) {
-	if group, bad := grid.ParseGroupID(id); bad == nil {
-		s, err := c.Group(ctx, group)
-		return s.Ended != 0, err
-	}
-	s, err := c.Job(ctx, grid.JobID(id))
-	return s.Terminal(), err
+func hasEnded(ctx context.Context, c *api.Client, r *grid.Reference) (over bool, err error) {
+	err = either(r, func(id grid.JobID) error {
+		s, err := c.Job(ctx, id)
+		over = s.Terminal()
+		return err
+	}, func(id grid.GroupID) error {
+		s, err := c.Group(ctx, id)
+		over = s.Ended != 0
+		return err
+	})
+	return over, err
 }
 
 // flow waits for the end of a workflow.
