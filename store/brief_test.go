@@ -7,18 +7,25 @@ import (
 	"gbroker/grid"
 )
 
-// A record without the texts of its program is saved, and they stay as they are: also where the document changes, and after
-// the journal was opened again. They are not kept in memory.
-func TestBriefRecordsKeepTheirTexts(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	j := mustOpen(t, dir)
+// journalOfLongTexts is one with a job that is saved whole, and whose texts are long.
+func journalOfLongTexts(t *testing.T) (dir string, j *Journal, r *grid.Record) {
+	t.Helper()
+	dir = t.TempDir()
+	j = mustOpen(t, dir)
 	c := save(1)
-	r := of(c)
+	r = of(c)
 	r.State = grid.Ready
 	r.Job.Program.Arguments = []string{strings.Repeat("x", longTexts)}
 	r.Job.Program.Environment = []grid.Variable{{Name: "A", Value: "b"}}
 	mustCommit(t, j, c)
+	return dir, j, r
+}
+
+// A record without the texts of its program is saved, and they stay as they are: also where the document changes, and after
+// the journal was opened again. They are not kept in memory.
+func TestBriefRecordsKeepTheirTexts(t *testing.T) {
+	t.Parallel()
+	dir, j, r := journalOfLongTexts(t)
 	want := r.Job.Program
 	brief := func(change func(*grid.Record)) {
 		t.Helper()
@@ -49,13 +56,7 @@ func TestBriefRecordsKeepTheirTexts(t *testing.T) {
 // all of its jobs in one commit, and their documents would be in memory together.
 func TestBriefRecordsWriteNoDocumentAnew(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	j := mustOpen(t, dir)
-	c := save(1)
-	r := of(c)
-	r.State = grid.Ready
-	r.Job.Program.Arguments = []string{strings.Repeat("x", longTexts)}
-	mustCommit(t, j, c)
+	dir, j, r := journalOfLongTexts(t)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
