@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,10 +82,8 @@ func (f *coallocateFlags) check() error {
 		return cli.BadUsage("--use %v, --giants %v: 0.01 to 2, and 0 to 1", f.use, f.giants)
 	case f.sites < 1 || f.window < 0 || f.gain < 0:
 		return cli.BadUsage("--max-sites, --window and --gain: at least 1, 0 and 0")
-	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg") && !strings.HasSuffix(f.plot, ".png"):
-		return cli.BadUsage("--plot %s: its name ends with .svg or .png", f.plot)
 	}
-	return nil
+	return checkPlot(f.plot)
 }
 
 func (f *coallocateFlags) run(cmd *cobra.Command) error {
@@ -98,9 +94,7 @@ func (f *coallocateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return cli.BadUsage("--policy: %w", err)
 	}
-	if f.seed == 0 {
-		f.seed = rand.Uint64() >> 16
-	}
+	drawSeed(&f.seed)
 	w := coallocate.Defaults()
 	w.Policy, w.Sites = policy, f.sites
 	w.Window, w.Gain = grid.Tick(f.window.Milliseconds()), grid.Tick(f.gain.Milliseconds())

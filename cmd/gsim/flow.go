@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,15 +51,13 @@ func newFlow() *cobra.Command {
 }
 
 func (f *flowFlags) run(cmd *cobra.Command) error {
-	switch {
-	case f.steps < 1 || f.steps > 10_000_000:
+	if f.steps < 1 || f.steps > 10_000_000 {
 		return cli.BadUsage("--steps %d: 1 to 10,000,000", f.steps)
-	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg") && !strings.HasSuffix(f.plot, ".png"):
-		return cli.BadUsage("--plot %s: its name ends with .svg or .png", f.plot)
 	}
-	if f.seed == 0 {
-		f.seed = rand.Uint64() >> 16
+	if err := checkPlot(f.plot); err != nil {
+		return err
 	}
+	drawSeed(&f.seed)
 	list, err := f.plan(cmd.Context())
 	if err != nil {
 		return interrupted(err)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,12 +42,10 @@ The table, means over the seeds with their deviations:
   useful     part of all performance, until the last arrival, that went into jobs which ended in time`
 
 type poolFlags struct {
-	rules, weak, arrivals, sigma, errors, knows string
-	parts, plot, measure, title                 string
-	computers, jobs, seeds, workers             int
-	weakH, margin, delivery, endangered         float64
-	seed                                        uint64
-	json                                        bool
+	worldFlags
+	rules, weak, arrivals, sigma, errors, knows, parts string
+	computers, jobs                                    int
+	weakH, margin, delivery, endangered                float64
 }
 
 func newPool() *cobra.Command {
@@ -78,13 +74,10 @@ func newPool() *cobra.Command {
 	flags.IntVar(&f.jobs, "jobs", m.Jobs, "how many jobs come (`N`)")
 	flags.Float64Var(&f.margin, "margin", 0, "of safety: in time is what would be with more work by this `PART`")
 	flags.Float64Var(&f.endangered, "endangered", 0, "jobs with slack of no more than this `PART` of their shortest run go first, the shortest first")
-	flags.IntVar(&f.seeds, "seeds", 100, "how many worlds are made of each kind (`N`)")
-	flags.Uint64Var(&f.seed, "seed", 0, "of the first world (`SEED`); 0 draws one")
-	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many runs at once (`N`); it changes no result")
+	f.add(cmd)
 	flags.StringVar(&f.plot, "plot", "", "draw what varies along --sigma, --weak or --parts into `FILE`.svg or .png")
 	flags.StringVar(&f.measure, "measure", "failures", "what is drawn: `COLUMN[,COLUMN]` of the table")
 	flags.StringVar(&f.title, "title", "A pool of shared desktops", "of the figure: `TEXT`")
-	flags.BoolVar(&f.json, "json", false, "answer in JSON: a list")
 	return cmd
 }
 
@@ -136,14 +129,8 @@ func (f *poolFlags) tasks() ([]pool.Task, error) {
 			}
 		}
 	}
-	if len(tasks)*f.seeds > mostPoolRuns {
-		return nil, cli.BadUsage("these are %d runs: at most %d", len(tasks)*f.seeds, mostPoolRuns)
-	}
-	return tasks, nil
+	return tasks, f.worldFlags.check(len(tasks))
 }
-
-// mostPoolRuns bounds what one command simulates.
-const mostPoolRuns = 10_000_000
 
 func (f *poolFlags) check(models []pool.Model) error {
 	switch {
@@ -153,10 +140,6 @@ func (f *poolFlags) check(models []pool.Model) error {
 		return cli.BadUsage("--weak-h %v, --margin %v, --delivery %v: above 0 to 1, 0 to 10, and 0 to 1,000,000", f.weakH, f.margin, f.delivery)
 	case !(f.endangered >= 0 && f.endangered <= 10):
 		return cli.BadUsage("--endangered %v: from 0 to 10", f.endangered)
-	case f.seeds < 1 || f.seeds > 100_000 || f.workers < 1 || f.workers > 1024:
-		return cli.BadUsage("--seeds %d, --workers %d: from 1 to 100,000 and 1,024", f.seeds, f.workers)
-	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg") && !strings.HasSuffix(f.plot, ".png"):
-		return cli.BadUsage("--plot %s: its name ends with .svg or .png", f.plot)
 	}
 	for _, m := range models {
 		switch {
@@ -209,17 +192,8 @@ func (f *poolFlags) run(cmd *cobra.Command) error {
 			return cli.BadUsage("--plot: %w", err)
 		}
 	}
-	if f.seed == 0 {
-		f.seed = rand.Uint64() >> 16
-	}
-	return inWorlds(cmd, len(tasks), pool.Options{Seed: f.seed, Seeds: f.seeds, Workers: f.workers},
-		func(ctx context.Context, o pool.Options) ([]pool.Row, bool) { return pool.Run(ctx, tasks, o) }, f.print,
-		func(rows []pool.Row) error {
-			if f.plot == "" {
-				return nil
-			}
-			return pool.Draw(f.plot, f.title, rows, measures)
-		})
+	return inWorlds(cmd, &f.worldFlags, len(tasks), func(ctx context.Context, o pool.Options) ([]pool.Row, bool) { return pool.Run(ctx, tasks, o) }, f.print,
+		func(rows []pool.Row) error { return pool.Draw(f.plot, f.title, rows, measures) })
 }
 
 // poolRow is a row in JSON.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -38,10 +36,9 @@ The table, means over the seeds with their deviations:
   wasted    part of all work that served no task's end`
 
 type bagFlags struct {
-	kinds, tasks, knows, plot, measure, title string
-	computers, copies, seeds, workers         int
-	seed                                      uint64
-	json                                      bool
+	worldFlags
+	kinds, tasks, knows string
+	computers, copies   int
 }
 
 func newBag() *cobra.Command {
@@ -61,13 +58,10 @@ func newBag() *cobra.Command {
 	flags.StringVar(&f.knows, "knows", "none,forecast,full", "what rules know of computers: `WHAT[,WHAT]`")
 	flags.IntVar(&f.computers, "computers", m.Computers, "of the pool (`N`)")
 	flags.IntVar(&f.copies, "copies", 2, "of a task at once, at most, the first included (`N`)")
-	flags.IntVar(&f.seeds, "seeds", 100, "how many worlds are made of each kind (`N`)")
-	flags.Uint64Var(&f.seed, "seed", 0, "of the first world (`SEED`); 0 draws one")
-	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many runs at once (`N`); it changes no result")
+	f.add(cmd)
 	flags.StringVar(&f.plot, "plot", "", "draw a measure by the tasks for each computer into `FILE`.svg or .png")
 	flags.StringVar(&f.measure, "measure", "stretch", "what is drawn: a `COLUMN` of the table")
 	flags.StringVar(&f.title, "title", "A bag of tasks on shared desktops", "of the figure: `TEXT`")
-	flags.BoolVar(&f.json, "json", false, "answer in JSON: a list")
 	return cmd
 }
 
@@ -98,17 +92,10 @@ func (f *bagFlags) models() (out []pool.Bag, err error) {
 }
 
 func (f *bagFlags) check(models int) error {
-	switch {
-	case f.computers < 1 || f.computers > 10_000 || f.copies < 1 || f.copies > 100:
+	if f.computers < 1 || f.computers > 10_000 || f.copies < 1 || f.copies > 100 {
 		return cli.BadUsage("--computers %d, --copies %d: from 1 to 10,000 and 100", f.computers, f.copies)
-	case f.seeds < 1 || f.seeds > 100_000 || f.workers < 1 || f.workers > 1024:
-		return cli.BadUsage("--seeds %d, --workers %d: from 1 to 100,000 and 1,024", f.seeds, f.workers)
-	case models*f.seeds > mostPoolRuns:
-		return cli.BadUsage("these are %d runs: at most %d", models*f.seeds, mostPoolRuns)
-	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg") && !strings.HasSuffix(f.plot, ".png"):
-		return cli.BadUsage("--plot %s: its name ends with .svg or .png", f.plot)
 	}
-	return nil
+	return f.worldFlags.check(models)
 }
 
 func (f *bagFlags) run(cmd *cobra.Command) error {
@@ -120,17 +107,8 @@ func (f *bagFlags) run(cmd *cobra.Command) error {
 	if at < 0 {
 		return cli.BadUsage("--measure %q: makespan, stretch, lost or wasted", f.measure)
 	}
-	if f.seed == 0 {
-		f.seed = rand.Uint64() >> 16
-	}
-	return inWorlds(cmd, len(models), pool.Options{Seed: f.seed, Seeds: f.seeds, Workers: f.workers},
-		func(ctx context.Context, o pool.Options) ([]pool.BagRow, bool) { return pool.RunBags(ctx, models, o) }, f.print,
-		func(rows []pool.BagRow) error {
-			if f.plot == "" {
-				return nil
-			}
-			return pool.DrawBags(f.plot, f.title, rows, pool.BagMeasures[at])
-		})
+	return inWorlds(cmd, &f.worldFlags, len(models), func(ctx context.Context, o pool.Options) ([]pool.BagRow, bool) { return pool.RunBags(ctx, models, o) }, f.print,
+		func(rows []pool.BagRow) error { return pool.DrawBags(f.plot, f.title, rows, pool.BagMeasures[at]) })
 }
 
 // bagRow is a row in JSON.
