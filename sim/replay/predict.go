@@ -50,24 +50,14 @@ func Predict(ctx context.Context, log *Log, p plan.Policy, method string, progre
 	for i := range m.starts {
 		m.starts[i] = Unknown
 	}
-	for work := lookAfter; ; work += m.work() {
-		if work >= lookAfter {
-			work = 0
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if progress != nil {
-				progress(m.came)
-			}
-		}
-		now, ok := m.next()
-		if !ok {
-			break
-		}
+	err = m.run(ctx, progress, func(now grid.Tick) {
 		r.learn(now)
 		came := m.came
 		m.step(now)
 		r.estimate(now, came)
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i := range r.out {
 		r.out[i].Start = m.starts[r.out[i].Job]

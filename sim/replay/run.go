@@ -20,11 +20,19 @@ type Result struct {
 func Run(ctx context.Context, log *Log, p plan.Policy, progress func(came int)) (*Result, error) {
 	began := time.Now()
 	m := newMachine(log, p)
+	if err := m.run(ctx, progress, m.step); err != nil {
+		return nil, err
+	}
+	return &Result{Starts: m.starts, Took: time.Since(began)}, nil
+}
+
+// run steps through the log to its end.
+func (m *machine) run(ctx context.Context, progress func(came int), step func(now grid.Tick)) error {
 	for work := lookAfter; ; work += m.work() {
 		if work >= lookAfter {
 			work = 0
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return err
 			}
 			if progress != nil {
 				progress(m.came)
@@ -32,9 +40,9 @@ func Run(ctx context.Context, log *Log, p plan.Policy, progress func(came int)) 
 		}
 		now, ok := m.next()
 		if !ok {
-			return &Result{Starts: m.starts, Took: time.Since(began)}, nil
+			return nil
 		}
-		m.step(now)
+		step(now)
 	}
 }
 
