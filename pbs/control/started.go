@@ -30,7 +30,7 @@ func ReadStarted(p *grid.Progress, dir string, token Token) (ended bool, err err
 	} else if err != nil {
 		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
 	}
-	p.Phase, p.Finished = grid.Ended, end.At
+	p.Phase, p.Finished = grid.Ended, max(end.At, p.Started) // one may be told by a node, the other by the batch system
 	p.ExitCode, p.Signal, p.Cause, p.Detail = end.ExitCode, end.Signal, end.Cause, end.Detail
 	if end.Cause == grid.NeverRan {
 		p.Started = 0

@@ -50,7 +50,7 @@ func (s *System) supervises(pid int, at grid.AttemptID) bool {
 	}
 	words := bytes.Split(bytes.TrimSuffix(line, []byte{0}), []byte{0})
 	n := len(words)
-	if n < 2 || string(words[n-2]) != supervise.Command || string(words[n-1]) != s.spoolFile(at) {
+	if n < 2 || string(words[n-2]) != supervise.Command || string(words[n-1]) != s.jobs.File(at) {
 		return false
 	}
 	stat, err := control.ReadStat(pid)

@@ -69,7 +69,7 @@ func TestDrop(t *testing.T) {
 		if c.waiting {
 			s.queue, s.busy = []*entry{e, other}, nil
 		}
-		for _, file := range []string{s.spoolFile(e.spec.ID), s.reservationFile("r")} {
+		for _, file := range []string{s.jobs.File(e.spec.ID), s.reservationFile("r")} {
 			if err := os.WriteFile(file, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestDrop(t *testing.T) {
 		if _, there := s.byID["r"]; there != c.stays || len(s.byID) < 1 {
 			t.Errorf("%s: its reservation is there: %t", name, there)
 		}
-		for file, stays := range map[string]bool{s.spoolFile(e.spec.ID): false, e.spec.Group: false, s.reservationFile("r"): c.stays} {
+		for file, stays := range map[string]bool{s.jobs.File(e.spec.ID): false, e.spec.Group: false, s.reservationFile("r"): c.stays} {
 			if _, err := os.Stat(file); (err == nil) != stays {
 				t.Errorf("%s: %s: %v", name, filepath.Base(file), err)
 			}
@@ -220,7 +220,7 @@ func TestTheSpoolIsTakenUp(t *testing.T) {
 	if err := control.WriteArrived(filepath.Join(s.config.Spool, "c5"), part, control.Arrival{At: control.Now(), Process: living}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(s.jobs, "x.job.tmp"), nil, 0o600), os.Rename(s.spoolFile(spooled(6, nil)), filepath.Join(s.jobs, "other.job"))); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(s.jobs.Path, "x.job.tmp"), nil, 0o600), os.Rename(s.jobs.File(spooled(6, nil)), filepath.Join(s.jobs.Path, "other.job"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.load(); err != nil {
@@ -242,7 +242,7 @@ func TestTheSpoolIsTakenUp(t *testing.T) {
 		t.Errorf("%d are known, the last number is %d", len(s.known), s.sequence)
 	}
 	var left []string
-	files, err := os.ReadDir(s.jobs)
+	files, err := os.ReadDir(s.jobs.Path)
 	for _, f := range files {
 		left = append(left, f.Name())
 	}

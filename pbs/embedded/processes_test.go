@@ -28,7 +28,7 @@ func bare(t *testing.T) (*System, *entry) {
 	}
 	at := grid.AttemptID{Job: grid.NewJobID("here", ulid(t)), Epoch: grid.Epoch{Term: 1}, Attempt: uint32(os.Getpid())}
 	e := &entry{spec: &supervise.Spec{ID: at, Control: filepath.Join(dir, "c"), Work: filepath.Join(dir, "w"), Limit: grid.Minute}}
-	for _, d := range []string{s.jobs, e.spec.Control, filepath.Join(dir, "reservations")} {
+	for _, d := range []string{s.jobs.Path, e.spec.Control, filepath.Join(dir, "reservations")} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestKillByProcesses(t *testing.T) {
 	}
 	s, e = bare(t)
 	// Its name tells a supervisor, as here: WORDS... supervise FILE.
-	guard := exec.Command("sh", "-c", "sleep 60; :", supervise.Command, s.spoolFile(e.spec.ID))
+	guard := exec.Command("sh", "-c", "sleep 60; :", supervise.Command, s.jobs.File(e.spec.ID))
 	if err := guard.Start(); err != nil {
 		t.Fatal(err)
 	}

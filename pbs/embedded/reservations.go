@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/internal/localfs"
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 	"gbroker/plan"
@@ -104,7 +105,7 @@ func (s *System) enter(r pbs.Reservation) error {
 	}
 	data, err := json.Marshal(r)
 	if err == nil {
-		err = writeDurably(s.reservationFile(r.ID), data)
+		err = localfs.Replace(s.reservationFile(r.ID), data, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: writing reservation %s: %w", grid.ErrUnavailable, r.ID, err)
@@ -359,24 +360,4 @@ func readReservation(name string) (r pbs.Reservation, err error) {
 		return r, err
 	}
 	return r, nil
-}
-
-// writeDurably makes a file appear whole, on disk.
-func writeDurably(name string, data []byte) error {
-	tmp, err := os.Create(name + ".tmp")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), name); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -17,12 +14,6 @@ import (
 	"go.uber.org/zap"
 )
 
-const spoolSuffix = ".job"
-
-func (s *System) spoolFile(at grid.AttemptID) string {
-	return filepath.Join(s.jobs, at.Tag()+spoolSuffix)
-}
-
 // errLost is of a job whose file is gone or damaged: nobody here has its program any more.
 var errLost = errors.New("it cannot be read in the spool")
 
@@ -31,7 +22,7 @@ var errLost = errors.New("it cannot be read in the spool")
 func (s *System) spool(e *entry) error {
 	whole := *e.spec
 	if e.spooled {
-		was, err := supervise.Read(s.spoolFile(whole.ID))
+		was, err := supervise.Read(s.jobs.File(whole.ID))
 		switch passing := new(fs.PathError); {
 		case errors.As(err, &passing) && !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%w: spooling %s again: %w", grid.ErrUnavailable, whole.ID, err)
@@ -56,52 +47,26 @@ func (s *System) write(spec *supervise.Spec) error {
 	if err != nil {
 		return err
 	}
-	name := s.spoolFile(spec.ID)
-	tmp := name + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, spec.ID, err)
-	}
-	if err := os.Rename(tmp, name); err != nil {
-		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, spec.ID, err)
-	}
-	return nil
-}
-
-func (s *System) unspool(at grid.AttemptID) {
-	if err := os.Remove(s.spoolFile(at)); err != nil && !os.IsNotExist(err) {
-		s.log.Warn("a spooled job cannot be removed", zap.Stringer("attempt", at), zap.Error(err))
-	}
+	return s.jobs.Write(spec.ID, data)
 }
 
 // load takes up the spool: what waits, and what may run.
 func (s *System) load() error {
-	names, err := os.ReadDir(s.jobs)
-	if err != nil {
-		return fmt.Errorf("reading the spool: %w", err)
-	}
-	for _, n := range names {
-		name := filepath.Join(s.jobs, n.Name())
-		switch {
-		case strings.HasSuffix(n.Name(), ".tmp"):
-			os.Remove(name)
-		case strings.HasSuffix(n.Name(), spoolSuffix):
-			s.loadFile(name)
-		}
+	if err := s.jobs.Load(s.loadFile); err != nil {
+		return err
 	}
 	slices.SortFunc(s.queue, (*entry).rank)
 	slices.SortFunc(s.busy, (*entry).rank)
 	return nil
 }
 
-func (s *System) loadFile(name string) {
+func (s *System) loadFile(name string) error {
 	spec, err := supervise.Read(name)
-	if err == nil && filepath.Base(name) != spec.ID.Tag()+spoolSuffix {
+	if err == nil && name != s.jobs.File(spec.ID) {
 		err = fmt.Errorf("it is of %s and belongs to another file", spec.ID)
 	}
 	if err != nil {
-		s.log.Error("a spooled job cannot be read and is moved aside; the broker will submit it again",
-			zap.String("file", name), zap.Error(err), zap.NamedError("moving", os.Rename(name, name+".corrupt")))
-		return
+		return err
 	}
 	s.sequence = max(s.sequence, spec.Sequence)
 	e := &entry{spec: spec}
@@ -125,13 +90,14 @@ func (s *System) loadFile(name string) {
 		e.waiting, e.spec.Shares, e.spec.GPUs = true, nil, nil
 		s.queue = append(s.queue, e)
 	case taken && token.Holder == control.Broker:
-		s.unspool(spec.ID)
-		return
+		s.jobs.Remove(spec.ID)
+		return nil
 	default:
 		e.started, e.shares = max(token.At, e.began), s.sharesOf(spec)
 		s.busy = append(s.busy, e)
 	}
 	s.known[spec.ID] = e
+	return nil
 }
 
 // atBarrier tells that the supervisor of a part waits there, which has no token yet.

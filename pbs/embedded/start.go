@@ -136,9 +136,9 @@ func (s *System) launch(e *entry) (c *child, err error) {
 	}
 	defer w.Close()
 	c = &child{pidfd: -1, status: r}
-	argv := append(slices.Clone(s.config.Supervisor), s.spoolFile(e.spec.ID))
+	argv := append(slices.Clone(s.config.Supervisor), s.jobs.File(e.spec.ID))
 	c.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir:   filepath.Dir(s.jobs),
+		Dir:   filepath.Dir(s.jobs.Path),
 		Env:   []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(32<<20), supervise.StatusVariable + "=1"},
 		Files: []uintptr{null.Fd(), null.Fd(), s.errors.Fd(), w.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &c.pidfd},
@@ -193,7 +193,7 @@ func (s *System) again(e *entry, why error) {
 // diskFull tells of the disk of the spool, on which the control directories are too.
 func (s *System) diskFull() bool {
 	var st unix.Statfs_t
-	return unix.Statfs(s.jobs, &st) == nil && int64(st.Bavail)*st.Bsize < fullDisk
+	return unix.Statfs(s.jobs.Path, &st) == nil && int64(st.Bavail)*st.Bsize < fullDisk
 }
 
 // giveUp ends an attempt that cannot be started.

@@ -16,6 +16,7 @@ import (
 	"gbroker/pbs/cgroup"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
+	"gbroker/pbs/spool"
 	"gbroker/plan"
 
 	"go.uber.org/zap"
@@ -25,7 +26,7 @@ import (
 type System struct {
 	config Config
 	base   []string // environment of all programs
-	jobs   string   // folder of the spooled jobs
+	jobs   spool.Folder
 	groups groups
 	gpus   map[gpuKind]gpuRange
 	log    *zap.Logger
@@ -80,7 +81,7 @@ func New(config Config) (*System, error) {
 		return nil, err
 	}
 	s := &System{
-		config: config, base: config.baseEnvironment(), jobs: filepath.Join(config.Spool, "jobs"),
+		config: config, base: config.baseEnvironment(), jobs: spool.Folder{Path: filepath.Join(config.Spool, "jobs"), Suffix: ".job", Log: config.Logger},
 		log: config.Logger, wake: make(chan struct{}, 1), known: make(map[grid.AttemptID]*entry),
 		byID: make(map[string]pbs.Reservation), gpus: numberGPUs(config.Nodes),
 	}
@@ -89,7 +90,7 @@ func New(config Config) (*System, error) {
 			s.log.Warn("jobs are not confined", zap.Error(s.groups.why))
 		}
 	}
-	if err := os.MkdirAll(s.jobs, 0o700); err != nil {
+	if err := os.MkdirAll(s.jobs.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("making the spool of the embedded batch system: %w", err)
 	}
 	return s, errors.Join(s.loadReservations(), s.load())
@@ -216,7 +217,7 @@ func (s *System) drop(at grid.AttemptID) {
 		is := func(o *entry) bool { return o == e }
 		s.queue = slices.DeleteFunc(s.queue, is)
 		s.busy = slices.DeleteFunc(s.busy, is)
-		s.unspool(at)
+		s.jobs.Remove(at)
 		s.leave(e)
 	}
 	s.mu.Unlock()

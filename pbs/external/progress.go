@@ -57,33 +57,10 @@ func (s *System) progressByFiles(ctx context.Context, p grid.Progress, e *entry,
 
 // readStarted reads what an attempt whose token is taken has written.
 func readStarted(p *grid.Progress, dir string, token control.Token) (ended bool, err error) {
-	end, ended, err := control.ReadEnd(dir, p.ID)
-	if err != nil {
-		return false, fmt.Errorf("looking for the end of %s: %w", p.ID, err)
+	if ended, err = control.ReadStarted(p, dir, token); !ended || err != nil {
+		return ended, err
 	}
-	run, ran, err := control.ReadRun(dir, p.ID)
-	if err != nil && !errors.Is(err, grid.ErrDamaged) { // the token tells nearly as much
-		return false, fmt.Errorf("looking for the start of %s: %w", p.ID, err)
-	}
-	ran = ran && err == nil
-	p.Phase, p.Started = grid.Started, token.At
-	if ran {
-		p.Started = run.At
-	}
-	if !ended {
-		return false, nil
-	}
-	if p.Usage, err = control.ReadUsage(dir, p.ID); errors.Is(err, grid.ErrDamaged) {
-		p.Usage = grid.Usage{} // not known
-	} else if err != nil {
-		return false, fmt.Errorf("looking for the usage of %s: %w", p.ID, err)
-	}
-	p.Phase, p.Finished = grid.Ended, max(end.At, p.Started) // one is told by a node, the other perhaps by the batch system
-	p.ExitCode, p.Signal, p.Cause, p.Detail = end.ExitCode, end.Signal, end.Cause, end.Detail
-	if end.Cause == grid.NeverRan {
-		p.Started = 0
-	}
-	if end.Cause == grid.Disappeared {
+	if p.Cause == grid.Disappeared {
 		// A node may see the wish too late, through a network file system.
 		asked, err := control.KillAsked(dir, p.ID)
 		if err != nil {

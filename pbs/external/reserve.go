@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/internal/localfs"
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 )
@@ -294,7 +295,7 @@ func (s *System) keep(r pbs.Reservation, confirmed bool) error {
 	k := &kept{Version: spoolVersion, Reservation: r, Confirmed: confirmed}
 	data, err := json.Marshal(k)
 	if err == nil {
-		err = durable(s.reservationFile(r.ID), data)
+		err = localfs.Replace(s.reservationFile(r.ID), data, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: spooling it: %w", grid.ErrUnavailable, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/internal/localfs"
 	"gbroker/pbs"
 
 	"go.uber.org/zap"
@@ -88,35 +89,12 @@ func (s *System) save(e *entry) error {
 	data, err := json.Marshal(e)
 	s.mu.Unlock()
 	if err == nil {
-		err = durable(s.jobFile(e.ID), data)
+		err = localfs.Replace(s.jobFile(e.ID), data, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, e.ID, err)
 	}
 	return nil
-}
-
-// durable makes a file appear whole, and on disk with its name.
-func durable(name string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), ".tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	d, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // forget removes an entry, and its file.
@@ -139,7 +117,7 @@ func (s *System) load() error {
 		name := filepath.Join(s.config.Spool, n.Name())
 		var err error
 		switch {
-		case strings.HasPrefix(n.Name(), ".tmp"):
+		case strings.HasPrefix(n.Name(), "."):
 			os.Remove(name)
 		case strings.HasSuffix(name, jobSuffix):
 			err = s.loadJob(name)

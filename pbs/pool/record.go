@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -77,46 +76,19 @@ func newEntry(r record) *entry {
 
 const recordSuffix = ".json"
 
-func (s *System) jobFile(tag string) string { return filepath.Join(s.jobs, tag+recordSuffix) }
-
 // spool writes a job's file.
 func (s *System) spool(e *entry) error {
 	data, err := json.Marshal(&e.record)
-	if err == nil {
-		name := s.jobFile(e.tag)
-		if err = os.WriteFile(name+".tmp", data, 0o600); err == nil {
-			err = os.Rename(name+".tmp", name)
-		}
-	}
 	if err != nil {
-		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, e.id, err)
+		return fmt.Errorf("spooling %s: %w", e.id, err)
 	}
-	return nil
-}
-
-func (s *System) unspool(e *entry) {
-	if err := os.Remove(s.jobFile(e.tag)); err != nil && !os.IsNotExist(err) {
-		s.log.Warn("a spooled job cannot be removed", zap.Stringer("attempt", e.id), zap.Error(err))
-	}
+	return s.jobs.Write(e.id, data)
 }
 
 // load takes up the spool.
 func (s *System) load() error {
-	names, err := os.ReadDir(s.jobs)
-	if err != nil {
-		return fmt.Errorf("reading the spool: %w", err)
-	}
-	for _, n := range names {
-		name := filepath.Join(s.jobs, n.Name())
-		switch {
-		case strings.HasSuffix(n.Name(), ".tmp"):
-			os.Remove(name)
-		case strings.HasSuffix(n.Name(), recordSuffix):
-			if err := s.loadJob(name); err != nil {
-				s.log.Error("a spooled job cannot be read and is moved aside; the broker will submit it again",
-					zap.String("file", name), zap.Error(err), zap.NamedError("moving", os.Rename(name, name+".corrupt")))
-			}
-		}
+	if err := s.jobs.Load(s.loadJob); err != nil {
+		return err
 	}
 	slices.SortFunc(s.queue, (*entry).rank)
 	return nil
@@ -132,7 +104,7 @@ func (s *System) loadJob(name string) error {
 		return err
 	}
 	e := newEntry(r)
-	if filepath.Base(name) != e.tag+recordSuffix || !filepath.IsAbs(r.Control) || !filepath.IsAbs(r.Work) || r.Assignment.Limit < 1 {
+	if name != s.jobs.File(e.id) || !filepath.IsAbs(r.Control) || !filepath.IsAbs(r.Work) || r.Assignment.Limit < 1 {
 		return fmt.Errorf("it is of %s and belongs to another file, or is not whole", e.id)
 	}
 	s.sequence = max(s.sequence, r.Sequence)
@@ -142,11 +114,11 @@ func (s *System) loadJob(name string) error {
 		s.log.Error("nothing is known of a spooled job", zap.Stringer("attempt", e.id), zap.Error(err))
 	}
 	if taken && token.Holder == control.Broker {
-		s.unspool(e)
+		s.jobs.Remove(e.id)
 		return nil
 	}
 	if _, ended, err := control.ReadEnd(r.Control, e.id); ended && err == nil {
-		s.unspool(e)
+		s.jobs.Remove(e.id)
 		return nil
 	}
 	if taken {

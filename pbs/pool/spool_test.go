@@ -24,7 +24,7 @@ func TestNothingIsSpooledInPart(t *testing.T) {
 	if _, err := s.Submit(t.Context(), sub); err == nil {
 		t.Fatal("a job is taken of which nothing can be written")
 	}
-	if left, err := os.ReadDir(s.jobs); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(s.jobs.Path); err != nil || len(left) > 0 {
 		t.Errorf("the spool holds %v, %v", left, err)
 	}
 }

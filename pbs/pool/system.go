@@ -16,6 +16,7 @@ import (
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
+	"gbroker/pbs/spool"
 	"gbroker/plan"
 	desks "gbroker/pool"
 
@@ -26,7 +27,7 @@ import (
 type System struct {
 	config   Config
 	identity *line.Identity
-	jobs     string // folder of the spooled jobs
+	jobs     spool.Folder
 	log      *zap.Logger
 	wake     chan struct{} // something changed: run a pass
 
@@ -54,11 +55,12 @@ func New(config Config) (*System, error) {
 		return nil, err
 	}
 	s := &System{
-		config: config.WithDefaults(), jobs: filepath.Join(config.Spool, "jobs"), wake: make(chan struct{}, 1),
+		config: config.WithDefaults(), wake: make(chan struct{}, 1),
 		known: map[grid.AttemptID]*entry{}, byTag: map[string]*entry{}, computers: map[string]*computer{},
 	}
 	s.log = s.config.Logger
-	for _, dir := range []string{s.jobs, filepath.Join(config.Spool, computersFolder), filepath.Join(config.Spool, codesFolder), filepath.Join(config.Spool, namesFolder), filepath.Join(config.Spool, tapesFolder)} {
+	s.jobs = spool.Folder{Path: filepath.Join(config.Spool, "jobs"), Suffix: recordSuffix, Log: s.log}
+	for _, dir := range []string{s.jobs.Path, filepath.Join(config.Spool, computersFolder), filepath.Join(config.Spool, codesFolder), filepath.Join(config.Spool, namesFolder), filepath.Join(config.Spool, tapesFolder)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("making the spool of the pool: %w", err)
 		}
@@ -177,7 +179,7 @@ func (s *System) drop(e *entry) {
 	s.queue = slices.DeleteFunc(s.queue, func(o *entry) bool { return o == e })
 	s.uncopyAll(e)
 	s.take(e)
-	s.unspool(e)
+	s.jobs.Remove(e.id)
 	s.kick()
 }
 

@@ -1,0 +1,62 @@
+package spool
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"gbroker/grid"
+)
+
+// What was written is found again, what was half written is gone, and what is refused lies aside.
+func TestAFolderIsTakenUp(t *testing.T) {
+	t.Parallel()
+	f := Folder{Path: t.TempDir(), Suffix: ".job", Log: zap.NewNop()}
+	good := grid.AttemptID{Job: "here.00000000000000000000000100", Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	bad, gone := good, good
+	bad.Attempt, gone.Attempt = 2, 3
+	for _, at := range []grid.AttemptID{good, bad, gone} {
+		for _, text := range []string{"first", "then"} {
+			if err := f.Write(at, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.Remove(gone)
+	f.Remove(gone) // again is no fault
+	half := f.File(gone) + temporary
+	if err := errors.Join(os.WriteFile(half, nil, 0o600), os.WriteFile(filepath.Join(f.Path, "note"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var taken []string
+	err := f.Load(func(file string) error {
+		if file == f.File(bad) {
+			return errors.New("it is damaged")
+		}
+		text, err := os.ReadFile(file)
+		taken = append(taken, string(text))
+		return err
+	})
+	if err != nil || len(taken) != 1 || taken[0] != "then" {
+		t.Errorf("taken %q, %v", taken, err)
+	}
+	for file, stays := range map[string]bool{half: false, f.File(bad): false, f.File(bad) + ".corrupt": true, f.File(good): true, filepath.Join(f.Path, "note"): true} {
+		if _, err := os.Stat(file); (err == nil) != stays {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestAFolderThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	f := Folder{Path: filepath.Join(t.TempDir(), "none"), Suffix: ".job", Log: zap.NewNop()}
+	if err := f.Write(grid.AttemptID{Job: "a.00000000000000000000000100"}, nil); !errors.Is(err, grid.ErrUnavailable) {
+		t.Error(err)
+	}
+	if err := f.Load(nil); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
