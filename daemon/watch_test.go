@@ -48,11 +48,14 @@ func TestWatchNeighbours(t *testing.T) {
 	}
 	logged := func(text string) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); logs.FilterMessageSnippet(text).Len() == 0; {
-			if time.Now().After(deadline) {
+		end, again := time.After(10*time.Second), time.NewTicker(time.Millisecond)
+		defer again.Stop()
+		for logs.FilterMessageSnippet(text).Len() == 0 {
+			select {
+			case <-again.C:
+			case <-end:
 				t.Fatalf("the log never said %q: %v", text, logs.All())
 			}
-			<-time.After(time.Millisecond)
 		}
 	}
 	set := func(text string) {

@@ -155,7 +155,7 @@ func quiet(t *testing.T, d time.Duration, all []*broker, without *broker) {
 	for _, b := range all {
 		marks = append(marks, b.count())
 	}
-	<-time.After(d) // the time is what is tested
+	<-time.After(d) //house:allow sleep: the time is what is tested
 	for i, b := range all {
 		for _, m := range b.movesSince(marks[i]) {
 			if b != without {
@@ -257,7 +257,7 @@ func TestOneSided(t *testing.T) {
 		t.Fatal(err)
 	}
 	all[0].sees(all[2], grid.Alive)
-	<-time.After(500 * time.Millisecond) // a dozen pauses between attempts to dial: the time is what is tested
+	<-time.After(500 * time.Millisecond) //house:allow sleep: a dozen pauses between attempts to dial; the time is what is tested
 	if l := all[0].over.Liveness(all[1].peer()); l != grid.Dead {
 		t.Errorf("a broker that refuses us is %v, want dead", l)
 	}
@@ -277,7 +277,7 @@ func TestCutLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	all[1].sees(all[0], grid.Doubtful)
-	<-time.After(2500 * time.Millisecond) // longer than a false suspicion takes to become a death
+	<-time.After(2500 * time.Millisecond) //house:allow sleep: longer than a false suspicion takes to become a death
 	for _, m := range all[2].movesSince(mark) {
 		if m.l == grid.Dead {
 			t.Errorf("%s took %s for dead, which it is connected to", all[2].name, all[index(all, m.peer)].name)

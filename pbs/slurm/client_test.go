@@ -46,8 +46,12 @@ func client(c *slurmtest.Cluster) *slurm.Client {
 
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !so(); <-time.After(100 * time.Millisecond) {
-		if time.Now().After(end) {
+	end, again := time.After(patience), time.NewTicker(100*time.Millisecond)
+	defer again.Stop()
+	for !so() {
+		select {
+		case <-again.C:
+		case <-end:
 			t.Fatalf("not within %v: %s", patience, what)
 		}
 	}

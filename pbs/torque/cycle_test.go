@@ -50,10 +50,11 @@ func TestTheSchedulersCycle(t *testing.T) {
 		ids = append(ids, s.submit(s.maui, short))
 	}
 	s.awaitState(ids[0], external.Running)
-	all := shot()
-	for end := time.Now().Add(time.Minute); len(all.Waiting) < jobs && time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+	var all plan.Snapshot
+	lookUntil(t, func() bool {
 		all = shot()
-	}
+		return len(all.Waiting) >= jobs
+	})
 	after := func(of plan.Snapshot) grid.Tick { // the holder's end, that one more would start
 		at, _ := plan.Likely(of, halfASecond(&of)).Ask(plan.Question{Demand: one(1), Limit: grid.Minute})
 		return at - of.At
@@ -73,15 +74,30 @@ func TestTheSchedulersCycle(t *testing.T) {
 		t.Errorf("expected %d ms too early, blind for the cycle %d ms", early, blindly)
 	}
 	var lag plan.Lag
-	for end := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
-		if lag = shot().Lag; lag.Usual != grid.Span(looks)/2 || lag.Most != grid.Span(looks) || time.Now().After(end) {
-			break
-		}
-	}
+	lookUntil(t, func() bool {
+		lag = shot().Lag
+		return lag.Usual != grid.Span(looks)/2 || lag.Most != grid.Span(looks)
+	})
 	if lag.Usual <= 0 || lag.Most > grid.Span(looks)+grid.Second || lag.Usual > lag.Most {
 		t.Errorf("learned is %+v of a scheduler that looks each %v", lag, looks)
 	}
 	t.Logf("learned: %+v", lag)
+}
+
+// lookUntil looks again and again, for a minute; what was seen by then is judged by its caller.
+func lookUntil(t *testing.T, seen func() bool) {
+	t.Helper()
+	end, again := time.After(time.Minute), time.NewTicker(50*time.Millisecond)
+	defer again.Stop()
+	for !seen() {
+		select {
+		case <-again.C:
+		case <-end:
+			return
+		case <-t.Context().Done():
+			return
+		}
+	}
 }
 
 // halfASecond has all jobs of a snapshot run for half a second, and those that have run for longer end at once.

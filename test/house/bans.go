@@ -12,8 +12,8 @@ import (
 //	word       what is banned                        why
 //	name       packages called util, common, helper  such a package has no subject, and grows for ever
 //	doc        packages without a package comment    the comment is where a format or protocol is specified
-//	sleep      time.Sleep in tests                   a test that sleeps is slow or flaky: wait for the
-//	                                                 condition (in a synctest bubble it is free; see [bubbles])
+//	sleep      time.Sleep in tests, and to receive   a test that sleeps is slow or flaky: wait for the
+//	           of time.After alone (see [pauses])    condition (in a synctest bubble it is free; see [bubbles])
 //	dot        imports by a dot                      what is used must be seen, by readers and by these rules
 //	print      fmt.Print, fmt.Scan and println       what a program prints is decided in its main; a library
 //	           outside of programs                   returns or logs
@@ -88,10 +88,11 @@ func bansOf(f file, bubbles *bubbles) []Breach {
 			note(spec, "dot", "imported by a dot: write its name, so that what is used can be seen")
 		}
 	}
+	naps := pauses(f)
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		from, name := f.selected(n)
 		switch {
-		case from == "time" && name == "Sleep" && test && !bubbles.contains(n.Pos()):
+		case (from == "time" && name == "Sleep" || naps[n]) && test && !bubbles.contains(n.Pos()):
 			note(n, "sleep", "a test that sleeps is slow or flaky: wait for the condition, or sleep in a bubble of testing/synctest")
 		case from == "fmt" && (strings.HasPrefix(name, "Print") || strings.HasPrefix(name, "Scan")) && !program && !test:
 			note(n, "print", "only programs print, and read what is typed: return it, log it, or take an io.Writer or io.Reader")

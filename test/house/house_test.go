@@ -98,6 +98,11 @@ func TestBreachesAreFound(t *testing.T) {
 		"netmon/bubble_test.go:50: a test that sleeps", // of a name that others may call
 		"netmon/bubble_test.go:56: a test that sleeps", // called from nowhere
 		"netmon/dot_test.go:3: imported by a dot",
+		"netmon/pause_test.go:11: a test that sleeps",
+		"netmon/pause_test.go:12: a test that sleeps",
+		"netmon/pause_test.go:15: a test that sleeps", // the only case of a select
+		"netmon/pause_test.go:18: a test that sleeps",
+		"netmon/pause_test.go:19: a test that sleeps",
 		"netmon/netmontest/suite.go:13: a test that sleeps", // of a name that others may call
 		"store/store.go:13: the builtin println is for debugging alone",
 		"store/store.go:14: only programs print",

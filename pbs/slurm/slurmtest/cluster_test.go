@@ -12,8 +12,12 @@ func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !so(); <-time.After(50 * time.Millisecond) {
-		if time.Now().After(end) {
+	end, again := time.After(patience), time.NewTicker(50*time.Millisecond)
+	defer again.Stop()
+	for !so() {
+		select {
+		case <-again.C:
+		case <-end:
 			t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
