@@ -87,6 +87,8 @@ type Status struct {
 	// MissingOutputs are those that the document declares and the job did not leave, once it has ended.
 	MissingOutputs []string `json:"missing_outputs"`
 	Used           *Used    `json:"used"` // null until known
+	// LocalID is what the batch system that has the job, or had it last, calls it.
+	LocalID grid.LocalID `json:"local_id,omitempty"`
 	// PartOf is the job over several sites that this is a part of. Parts are those of such a job, in its last round,
 	// where its home was asked.
 	PartOf grid.JobID `json:"part_of,omitempty"`
@@ -145,6 +147,7 @@ func newStatus(r *grid.Record, name func(grid.PeerID) string) Status {
 		StartEstimateAtSubmit: Time(r.PredictedStart),
 		StartEstimateAtQueue:  Time(r.ExpectedStart),
 		Demand:                NewDemand(r.Job.Demand),
+		LocalID:               r.Local,
 	}
 	t := &r.Job.Terms
 	s.Deadline, s.NotBefore, s.Priority, s.Fee, s.Held = Time(t.Deadline), Time(t.NotBefore), t.Priority, t.Fee, t.Held

@@ -37,13 +37,13 @@ func TestStatusJSON(t *testing.T) {
 			`"walltime_defaulted":false,"queue":"q","cancel_requested":false,"contact_lost_since":null,"start_estimate_now":null,"start_estimate_at_submit":null,"start_estimate_at_queue":null,"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true},"missing_outputs":[],"used":null}`},
 		{func() {
 			r.State, r.HasExit, r.ExitCode, r.Signal, r.CancelRequested, r.Reason = grid.Killed, true, 143, 15, true, "by alice"
-			r.Usage = grid.Usage{CPU: 1250, Nodes: "n1,n2"}
+			r.Usage, r.Local = grid.Usage{CPU: 1250, Nodes: "n1,n2"}, "4711.head"
 			r.ContactLost, r.PredictedStart, r.EstimateNow, r.ExpectedStart = 1000, math.MaxInt64, math.MinInt64, 2000
 		}, `{"id":"here.00000000000000000000000001","name":"n","state":"KILLED","home":"here","owner":"there","epoch":"1.2","user":"alice","reason":"by alice",` +
 			`"submitted":"2023-11-14T22:13:20.001Z","started":null,"finished":null,"ended":null,"exit_code":143,"signal":15,"processes":8,"walltime_s":90.5,` +
 			`"walltime_defaulted":false,"queue":"q","cancel_requested":true,"contact_lost_since":"1970-01-01T00:00:01.000Z",` +
 			`"start_estimate_now":"0000-01-01T00:00:00.000Z","start_estimate_at_submit":"9999-12-31T23:59:59.999Z","start_estimate_at_queue":"1970-01-01T00:00:02.000Z",` +
-			`"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true},"missing_outputs":[],"used":{"cpu_s":1.25,"memory_bytes":null,"nodes":["n1","n2"]}}`},
+			`"demand":{"chunks":[{"count":2,"processes":4,"cores":3,"memory_bytes":5,"resources":{"gpu:a100":2}}],"architecture":"arm","operating_system":"LINUX","properties":["ib"],"exclusive":true},"missing_outputs":[],"used":{"cpu_s":1.25,"memory_bytes":null,"nodes":["n1","n2"]},"local_id":"4711.head"}`},
 	} {
 		c.change()
 		s := newStatus(&r, siteName)

@@ -193,6 +193,8 @@ type statusBody struct {
 	Error  string `msgpack:"se,omitempty"`
 	// Outline came with the wishes: a broker without them takes what stands there for known.
 	Outline bool `msgpack:"ol,omitempty"`
+	// Local came later.
+	Local string `msgpack:"lo,omitempty"`
 }
 
 func fromStatus(m Status) *statusBody {
@@ -208,7 +210,7 @@ func fromStatus(m Status) *statusBody {
 		End: uint64(m.End), ExitCode: int64(m.ExitCode), HasExit: m.HasExit, Signal: int64(m.Signal),
 		Reason: plain(m.Reason, MaxWhy), Cancel: m.Cancel, Outputs: each(m.Outputs, fromFile), Usage: fromUsage(m.Usage),
 		Output: plain(m.Output, grid.MaxPath), Error: plain(m.Error, grid.MaxPath),
-		Outline: m.Outline,
+		Outline: m.Outline, Local: string(m.Local),
 	}
 }
 
@@ -230,6 +232,7 @@ func (b *statusBody) status(c *check) Status {
 		Outputs: c.manifest("outputs", b.Outputs),
 		Usage:   nested(c, "usage", b.Usage.usage),
 		Output:  c.word("output", b.Output, grid.MaxPath), Error: c.word("error", b.Error, grid.MaxPath),
+		Local: grid.LocalID(c.word("local", b.Local, MaxLocal)),
 	}
 	if b.End != 0 {
 		if m.End = c.state("end", b.End); !m.End.Terminal() {

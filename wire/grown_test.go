@@ -170,6 +170,10 @@ func grown() map[string]Message {
 			named.Output, named.Error = "results/out.txt", "stderr"
 			m.Status = &named
 			later["response-streams"] = m
+			called, numbered := named, m
+			called.Local = "4711.head"
+			numbered.Status = &called
+			later["response-local"] = numbered
 			growResponse(later, m)
 		case Request:
 			growRequest(later, m)

@@ -125,7 +125,7 @@ func (d draw) status() *Status {
 		Predicted: In(d.ago()), Estimate: In(d.ago()),
 		End:      rapid.SampledFrom([]grid.State{0, grid.Completed, grid.Lost}).Draw(d.T, "end"),
 		ExitCode: int(d.n(-1<<31, 1<<31-1)), HasExit: d.yes(), Signal: int(d.n(0, maxSignal)),
-		Reason: d.word(), Cancel: d.yes(), Outputs: d.manifest(), Usage: d.usage(), Output: d.word(), Error: d.word(),
+		Reason: d.word(), Cancel: d.yes(), Outputs: d.manifest(), Usage: d.usage(), Output: d.word(), Error: d.word(), Local: grid.LocalID(d.word()),
 	}
 }
 

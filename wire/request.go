@@ -156,6 +156,7 @@ type Status struct {
 	Outputs           grid.Manifest // where the answering broker has them
 	Output, Error     string        // under which names its standard output and error come back; "" is not said
 	Usage             grid.Usage
+	Local             grid.LocalID
 	// Outline: of a job without a record of its own, of which demand and walltime are not known here.
 	Outline bool
 }

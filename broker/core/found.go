@@ -53,7 +53,7 @@ func (c *relay) statusOf(r *grid.Record) wire.Status {
 		Demand: r.Job.Demand, Walltime: r.Job.Walltime, WalltimeDefaulted: r.Job.WalltimeDefaulted, Queue: r.Job.Queue,
 		Submitted: c.ago(r.Submitted), Started: c.ago(r.Started), Finished: c.ago(r.Finished), Ended: c.ago(r.Ended),
 		ContactLost: c.ago(r.ContactLost), Predicted: c.ahead(r.PredictedStart), Estimate: c.ahead(r.EstimateNow),
-		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(), Cancel: r.CancelRequested, Usage: r.Usage,
+		End: r.End, ExitCode: r.ExitCode, HasExit: r.HasExit, Signal: r.Signal, Reason: r.Why(), Cancel: r.CancelRequested, Usage: r.Usage, Local: r.Local,
 		Outline: len(r.Job.Demand.Chunks) == 0,
 	}
 	s.Output, s.Error = r.Job.Streams()
@@ -125,7 +125,7 @@ func (c *relay) recordOf(id grid.JobID, s wire.Status) grid.Record {
 		Reason:          s.Reason,
 		CancelRequested: s.Cancel,
 		Tenure:          grid.Tenure{Owner: s.Owner, Epoch: s.Epoch},
-		Run:             grid.Run{Started: c.instant(s.Started), Finished: c.instant(s.Finished), End: s.End, ExitCode: s.ExitCode, HasExit: s.HasExit, Signal: s.Signal, Outputs: s.Outputs, Usage: s.Usage},
+		Run:             grid.Run{Started: c.instant(s.Started), Finished: c.instant(s.Finished), End: s.End, ExitCode: s.ExitCode, HasExit: s.HasExit, Signal: s.Signal, Outputs: s.Outputs, Usage: s.Usage, Local: s.Local},
 		AtHome:          grid.AtHome{ContactLost: c.instant(s.ContactLost), PredictedStart: at(s.Predicted)},
 	}
 }

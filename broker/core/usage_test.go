@@ -32,10 +32,10 @@ func TestUsageComesHome(t *testing.T) {
 	home := bare(grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch}, Run: grid.Run{Attempt: 1}})
 	home.Step(1_000_003, Message{her, report})
 	r := home.jobs[j.ID].rec
-	if r.Usage != used {
+	if r.Usage != used || r.Local != "7" {
 		t.Errorf("the home has %+v", r)
 	}
-	if told := home.relay.recordOf(j.ID, home.relay.statusOf(&r)); told.Usage != used {
+	if told := home.relay.recordOf(j.ID, home.relay.statusOf(&r)); told.Usage != used || told.Local != "7" {
 		t.Errorf("who asks elsewhere is told %+v", told)
 	}
 }

@@ -132,6 +132,8 @@ func becomes(ts *testscript.TestScript, _ bool, args []string) {
 				r.Finished = grid.Tick(n)
 			case "user":
 				r.Job.User.Name = value
+			case "local":
+				r.Local = grid.LocalID(value)
 			case "cpu":
 				r.Usage.CPU = grid.Tick(n)
 			case "memory":

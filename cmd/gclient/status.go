@@ -103,6 +103,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 	line("user", s.User)
 	line("home", string(s.Home))
 	line("at", sitesOf(s))
+	line("local id", string(s.LocalID))
 	line("queue", string(s.Queue))
 	if s.Processes > 0 { // else it has no record yet, or none any more
 		line("processes", strconv.Itoa(s.Processes))
