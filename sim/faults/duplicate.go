@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"errors"
 	"maps"
 
 	"gbroker/broker/core"
@@ -113,16 +112,16 @@ func (s *site) relieve() {
 }
 
 // resume is an administrator's word that the broker has no duplicate any more, or, where none has stopped it, that it had
-// one; it is repeated until it is answered.
+// one; it is repeated until it is taken.
 func (s *site) resume() {
 	h, answered := &s.host, false
 	if h.up && h.Core() != nil && !h.frozen {
-		heard := func(a core.Answer) { answered = a.Err == nil }
-		h.request(func(t core.Token) core.Request { return core.Resume{Token: t} }, func(a core.Answer) {
-			if heard(a); errors.Is(a.Err, grid.ErrInvalid) {
-				h.request(func(t core.Token) core.Request { return core.HadDuplicate{Token: t} }, heard)
+		h.request(func(t core.Token) core.Request {
+			if h.halted {
+				return core.Resume{Token: t}
 			}
-		})
+			return core.HadDuplicate{Token: t}
+		}, func(a core.Answer) { answered = a.Err == nil })
 	}
 	s.w.after(5*grid.Second, func() {
 		if !answered && !s.gone && s.duplicate == nil {

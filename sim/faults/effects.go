@@ -43,7 +43,7 @@ func (h *host) dispatch(e core.Effect, pauses uint64) {
 		h.later(0, h.begin)
 	case core.Alarm:
 		w.tell(s, "ALARM: %s", e.Text)
-		if e.Halted {
+		if h.halted = e.Halted; e.Halted {
 			h.later(30*grid.Second, s.relieve)
 		}
 	case core.Fail:

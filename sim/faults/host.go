@@ -29,6 +29,7 @@ type host struct {
 	frozen bool       // stopped: nothing happens here until it is thawed
 	thaw   []func()
 	ambush grid.Tick // it is fenced off for so long as soon as an attempt for another home is to be submitted; 0 is not so
+	halted bool      // by a duplicate, as its alarm tells
 	pauses uint64    // that were long enough to be felt (pulse.go of package broker)
 
 	base, since grid.Tick // Core's time is base and what passed since by the clock
@@ -88,6 +89,7 @@ func (h *host) begin() {
 	h.view = maps.Clone(s.disk.records)
 	s.w.truth.loaded(s)
 	h.cores++
+	h.halted = false
 	s.batch.since, s.awake = max(s.batch.since, s.w.now), s.w.now
 	h.Begin(core.NewFrom(s.w.config(s), s.members, s.disk.load()), h.clocks())
 	h.turn()

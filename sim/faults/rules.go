@@ -132,7 +132,7 @@ var shows = map[string]struct {
 	"no-lease":                   {"network", 13},
 	"no-epoch-check":             {"forget", 22},
 	"rollback-unseen":            {"machine", 206},
-	"cancel-fenced":              {"all", 767},
+	"cancel-fenced":              {"all", 1000},
 	"forget-starts-all":          {"all", 13},
 	"absence-over-stall":         {"fence", 106},
 	"submit-after-pause":         {"fence", 106},
