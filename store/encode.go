@@ -192,16 +192,21 @@ func decode(record, job []byte) (grid.Record, error) {
 	if err != nil {
 		return grid.Record{}, err
 	}
-	r.Job = grid.Job{
+	r.Job = d.job()
+	r.Job.Inputs = inputs
+	return r, nil
+}
+
+// job is all but its inputs.
+func (d *jobRow) job() grid.Job {
+	return grid.Job{
 		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable,
 		Program: d.Program.program(), Demand: d.Demand.demand(),
-		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
-		Inputs: inputs, Outputs: each(d.Outputs, outputRow.output),
+		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue, Outputs: each(d.Outputs, outputRow.output),
 		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
 		Sources: each(d.Sources, sourceRow.source), About: grid.About(d.About), Reservation: d.Reservation,
 		Guaranteed: pointed(d.Guaranteed, choiceRow.choice), Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part), Bring: d.Bring, Sharing: d.Sharing.sharing(),
 	}
-	return r, nil
 }
 
 // decodeRecord reads a record without its job.
@@ -229,26 +234,15 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	return r.Record, nil
 }
 
-// briefRow is of a document what a list of jobs shows.
+// briefRow is of a document what a list of jobs shows: the rest may be large, and is passed over.
 type briefRow struct {
-	ID                grid.JobID
-	Name              string
-	Home              grid.PeerID
-	User              grid.User
-	Rerunnable        bool
-	Demand            demandRow
-	Walltime          grid.Tick
-	WalltimeDefaulted bool
-	Queue             grid.QueueName
-	Account           string
-	Sites             choiceRow
-	Terms             termsRow
-	Warning           warningRow
-	Reservation       grid.ReservationID
-	Guaranteed        *choiceRow
-	Coallocation      *coallocationRow
-	Part              *partRow
+	jobRow
+	Program, Inputs, Outputs, Sources, About, Bring, Sharing skipped
 }
+
+type skipped struct{}
+
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // decodeBriefly leaves out of a record and its job what may be large.
 func decodeBriefly(record, job []byte) (grid.Record, error) {
@@ -260,13 +254,7 @@ func decodeBriefly(record, job []byte) (grid.Record, error) {
 	if err := json.Unmarshal(job, &d); err != nil {
 		return grid.Record{}, fmt.Errorf("its document: %w", err)
 	}
-	r.Outputs, r.Certificates = nil, nil
-	r.Job = grid.Job{
-		ID: d.ID, Name: d.Name, Home: d.Home, User: d.User, Rerunnable: d.Rerunnable, Demand: d.Demand.demand(),
-		Walltime: d.Walltime, WalltimeDefaulted: d.WalltimeDefaulted, Queue: d.Queue,
-		Account: d.Account, Sites: grid.Choice(d.Sites), Terms: grid.Terms(d.Terms), Warning: grid.Warning(d.Warning),
-		Reservation: d.Reservation, Guaranteed: pointed(d.Guaranteed, choiceRow.choice), Coallocation: pointed(d.Coallocation, coallocationRow.coallocation), Part: pointed(d.Part, partRow.part),
-	}
+	r.Outputs, r.Certificates, r.Job = nil, nil, d.job()
 	return r, nil
 }
 
