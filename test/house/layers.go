@@ -10,7 +10,7 @@ import (
 // get their place first.
 var layer = map[string]int{
 	"grid": 0, "steps": 0,
-	"plan": 1, "pool": 1, "reserve": 1, "budget": 1, "flow": 1, "flow/enact": 1, "jsdl": 1,
+	"plan": 1, "pool": 1, "reserve": 1, "budget": 1, "flow": 1, "jsdl": 1,
 	"wire":   2,
 	"broker": 3, "overlay": 3, "netmon": 3, "pbs": 3, "stage": 3, "store": 3,
 	"api": 4, "sim": 4,
@@ -19,7 +19,7 @@ var layer = map[string]int{
 }
 
 // pure are the folders of which every package is pure.
-var pure = []string{"grid", "steps", "jsdl", "plan", "pool", "reserve", "budget", "flow", "flow/enact", "wire", "broker/core", "sim/faults", "sim/replay/counted", "sim/workload", "sim/brokers"}
+var pure = []string{"grid", "steps", "jsdl", "plan", "pool", "reserve", "budget", "flow", "wire", "broker/core", "sim/faults", "sim/replay/counted", "sim/workload", "sim/brokers"}
 
 // isPure tells whether a package is in one of them.
 func isPure(inside string) bool {
