@@ -20,8 +20,8 @@ type NewJob struct {
 	QueueAnyway bool
 	// Guaranteed: a reservation is made for it where it would end first.
 	Guaranteed bool
-	// Held is a reservation of the user that was made for it. Without it, or when that is lost, it is queued for all its sites.
-	Held grid.ReservationID
+	// Reserved is a reservation of the user that was made for it. Without it, or when that is lost, it is queued for all its sites.
+	Reserved grid.ReservationID
 }
 
 // SiteView is one line of `gclient sites`.

@@ -116,11 +116,11 @@ func (s *site) admit(secret overlay.GridKey, m grid.Member) error {
 		return err
 	}
 	of := func(i overlay.Invitation) bool { return i.Secret == secret }
-	standing, err := s.cfg.Invitations()
+	open, err := s.cfg.Invitations()
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(standing, of) {
+	if !slices.ContainsFunc(open, of) {
 		return fmt.Errorf("%w: the code was used already", grid.ErrForbidden)
 	}
 	again, err := AddNeighbour(s.ctx, s.cfg, m)

@@ -26,8 +26,8 @@ const (
 func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, n api.NewJob) (giveUp func(), err error) {
 	giveUp = func() {}
 	switch {
-	case n.Held != "":
-		s.hold(j, n.Held)
+	case n.Reserved != "":
+		s.bindIfThere(j, n.Reserved)
 		return giveUp, nil
 	case n.Guaranteed && j.Reservation != "":
 		return giveUp, fmt.Errorf("%w: a job is guaranteed by a reservation that is made for it, or for one that there is: not both", grid.ErrInvalid)
@@ -58,8 +58,8 @@ func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, n 
 	return giveUp, fmt.Errorf("%w: reservation %s is none of yours that this site knows", grid.ErrNotFound, j.Reservation)
 }
 
-// hold binds a job to a reservation that was made for it, if that is there yet.
-func (s service) hold(j *grid.Job, id grid.ReservationID) {
+// bindIfThere binds a job to a reservation that was made for it, if that is there yet.
+func (s service) bindIfThere(j *grid.Job, id grid.ReservationID) {
 	sites := j.Sites
 	for _, r := range s.site.broker.Reservations() {
 		if r.ID == id && r.Holder == j.User && s.bind(j, r) == nil {
@@ -68,8 +68,8 @@ func (s service) hold(j *grid.Job, id grid.ReservationID) {
 	}
 }
 
-// standing is the state of a reservation, with why it is over or which job has it.
-func standing(r *grid.Reservation) string {
+// stateInWords is the state of a reservation, with why it is over or which job has it.
+func stateInWords(r *grid.Reservation) string {
 	switch {
 	case r.State.Over() && r.Reason != "":
 		return fmt.Sprintf("%v: %s", r.State, r.Reason)
@@ -82,7 +82,7 @@ func standing(r *grid.Reservation) string {
 // bind pins a job to a reservation and its site.
 func (s service) bind(j *grid.Job, r grid.Reservation) error {
 	if r.State.Over() || r.For != "" {
-		return fmt.Errorf("%w: reservation %s is %s", grid.ErrInvalid, r.ID, standing(&r))
+		return fmt.Errorf("%w: reservation %s is %s", grid.ErrInvalid, r.ID, stateInWords(&r))
 	}
 	site := r.Site
 	if site == "" {

@@ -140,13 +140,14 @@ func TestGraceOfVanishedAttempts(t *testing.T) {
 }
 
 // What is said of a reservation that takes no job names what has ended it, or the job that has it.
-func TestStandingOfAReservation(t *testing.T) {
+func TestStateOfAReservationInWords(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]grid.Reservation{
 		"RELEASED: given up by root": {State: grid.Released, Reason: "given up by root"}, "RELEASED": {State: grid.Released, For: "a.1"},
 		"BOUND, of job a.1": {State: grid.Bound, For: "a.1"}, "CONFIRMED": {State: grid.Confirmed, Reason: "x"},
+		"LOST: it is gone": {State: grid.ReservationLost, Reason: "it is gone", For: "a.1"},
 	} {
-		if got := standing(&r); got != want {
+		if got := stateInWords(&r); got != want {
 			t.Errorf("%q, and not %q", got, want)
 		}
 	}

@@ -58,21 +58,6 @@ func TestWhyAPlaceWasSearchedFor(t *testing.T) {
 	}
 }
 
-// Of a reservation that is over it is told why, of one that is not whose job it has.
-func TestHowAReservationStands(t *testing.T) {
-	t.Parallel()
-	for want, r := range map[string]grid.Reservation{
-		"CONFIRMED":             {State: grid.Confirmed, Reason: "of before"},
-		"CONFIRMED, of job a.1": {State: grid.Confirmed, For: "a.1"},
-		"LOST: it is gone":      {State: grid.ReservationLost, Reason: "it is gone", For: "a.1"},
-		"RELEASED":              {State: grid.Released, For: "a.1"},
-	} {
-		if got := standing(&r); got != want {
-			t.Errorf("%q, not %q", got, want)
-		}
-	}
-}
-
 // The accounts of a configuration are each told once; one of them is tried, the one that is said first.
 func TestWhichAccountIsTried(t *testing.T) {
 	t.Parallel()

@@ -51,27 +51,27 @@ func TestInvitation(t *testing.T) {
 	t.Parallel()
 	host, guest := newBroker(t, "host"), newBroker(t, "guest")
 	var mu sync.Mutex
-	var standing []GridKey
+	var open []GridKey
 	var came []grid.Member
 	c := host.config()
 	c.Invitations = func() []GridKey {
 		mu.Lock()
 		defer mu.Unlock()
-		return standing
+		return open
 	}
 	c.Admit = func(secret GridKey, m grid.Member) error {
 		defer host.over.current.Load().dropGuests(func(network.Conn) bool { return false }) // the code is used, and its answer under way
 		mu.Lock()
 		defer mu.Unlock()
-		if len(standing) == 0 || standing[0] != secret {
+		if len(open) == 0 || open[0] != secret {
 			return errors.New("the code was used already")
 		}
-		standing, came = nil, append(came, m)
+		open, came = nil, append(came, m)
 		return nil
 	}
 	host.run(c)
 	i := NewInvitation("host", host.peer(), host.where, time.Now().Add(time.Hour))
-	standing = []GridKey{i.Secret}
+	open = []GridKey{i.Secret}
 	code, err := i.Code()
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestInvitation(t *testing.T) {
 
 	again := NewInvitation("host", host.peer(), host.where, time.Now().Add(time.Hour))
 	mu.Lock()
-	standing = []GridKey{again.Secret}
+	open = []GridKey{again.Secret}
 	mu.Unlock()
 	here = unheard(t)
 	if joined, err = Join(t.Context(), newBroker(t, "shut").key, again, "shut", []string{here}); err != nil || !strings.Contains(joined.Trouble(), "firewall") {

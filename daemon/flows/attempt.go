@@ -218,7 +218,7 @@ func (f *flow) handIn(ctx context.Context, i int, digests []string, inputs []inp
 	j.Sharing = grid.Sharing{Keep: f.shares(i), Grants: f.grants(inputs)}
 	given := api.NewJob{Key: key, Job: j, QueueAnyway: f.spec.Submission.QueueAnyway}
 	if begun.Attempt == 1 {
-		given.Held = begun.Reservation
+		given.Reserved = begun.Reservation
 	}
 	r, _, err := jobs.Submit(ctx, who, given)
 	if never := new(api.Impossible); errors.As(err, &never) {

@@ -177,8 +177,8 @@ func (b *broker) Submit(_ context.Context, who api.Identity, n api.NewJob) (grid
 	r := &grid.Record{Job: n.Job, State: grid.StageIn}
 	r.Job.ID, r.Job.User.Name = id, who.Name
 	b.jobs[id], b.keys[n.Key] = r, id
-	if n.Held != "" {
-		b.bound = append(b.bound, n.Held)
+	if n.Reserved != "" {
+		b.bound = append(b.bound, n.Reserved)
 	}
 	if len(n.Job.Inputs) == 0 {
 		b.start(r)

@@ -32,7 +32,7 @@ func (f *flow) instance(every *workflow.Periodic, sites [][]workflow.PlannedTask
 	defer f.mu.Unlock()
 	p := f.rec.Periods
 	if len(reserved) > 0 { // it is not needed
-		p.Held[n] = reserved
+		p.Ahead[n] = reserved
 	}
 	if delete(p.Open, n); !p.again(n) {
 		p.Missed++
@@ -48,7 +48,7 @@ func (f *flow) noteOpen(file *copied, crowded error) (n int, reserved []grid.Res
 	p := f.rec.Periods
 	n = p.Next
 	p.Next++
-	reserved = p.takeHeld(n)
+	reserved = p.takeReserved(n)
 	if len(p.Open) >= maxOpen {
 		return n, reserved, fmt.Errorf("%d instances are under way", len(p.Open))
 	}

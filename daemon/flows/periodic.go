@@ -42,11 +42,11 @@ type periods struct {
 	Open                       map[int]bool
 	Done, Failed, Missed, Late int
 	Ages                       []grid.Tick                  // from the beginning of an instance to its end: of the last that ended well
-	Taken                      map[string]taken             `json:",omitempty"` // files of the folder that is watched, by name
-	Waits                      string                       `json:",omitempty"` // why nothing begins
-	Held                       map[int][]grid.ReservationID `json:",omitempty"` // reserved for instances that are to come, by their tasks
-	Reserved                   int                          `json:",omitempty"` // how many were
-	Unreserved                 string                       `json:",omitempty"` // why the last that was not could not be
+	Taken                      map[string]taken             `json:",omitempty"`     // files of the folder that is watched, by name
+	Waits                      string                       `json:",omitempty"`     // why nothing begins
+	Ahead                      map[int][]grid.ReservationID `json:"Held,omitempty"` // reserved for instances that are to come, by their tasks
+	Reserved                   int                          `json:",omitempty"`     // how many were
+	Unreserved                 string                       `json:",omitempty"`     // why the last that was not could not be
 	Accepted                   bool                         // the sites sustain it, or nobody could say: it is not refused any more
 }
 
@@ -79,7 +79,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 	for _, child := range f.reopen() {
 		watch(child)
 	}
-	reserved := make(chan slotsHeld)
+	reserved := make(chan reservedAhead)
 	folder := newWatcher(f, &every)
 	defer f.keeper.release(folder)
 	next := func() (time.Duration, bool) { return f.next(&every) }
@@ -111,7 +111,7 @@ func (f *flow) runPeriods(ctx context.Context) {
 				watch(child)
 			}
 		case h := <-reserved:
-			f.keepHeld(ctx, h)
+			f.keepReserved(ctx, h)
 		case <-f.wake:
 			f.cancelInstances()
 		case <-again.C:

@@ -62,11 +62,11 @@ func (j *reading) files() {
 	case "":
 		return
 	case slurm:
-		standing := "slurm-" + jobNumber + ".out"
+		usual := "slurm-" + jobNumber + ".out"
 		if j.array != nil {
-			standing = "slurm-" + arrayNumber + "_" + index + ".out"
+			usual = "slurm-" + arrayNumber + "_" + index + ".out"
 		}
-		p.Output = j.stream(s.output, standing)
+		p.Output = j.stream(s.output, usual)
 		p.Error = j.stream(s.errors, p.Output)
 	default:
 		name := j.nameInFiles()
@@ -82,22 +82,22 @@ func (j *reading) files() {
 }
 
 // stream is the path of a standard file in the sandbox.
-func (j *reading) stream(s stream, standing string) string {
+func (j *reading) stream(s stream, usual string) string {
 	if !s.set {
-		return standing
+		return usual
 	}
 	text := s.text
 	if j.dialect != slurm {
-		text = j.pbsPath(s.value, standing)
+		text = j.pbsPath(s.value, usual)
 	}
 	name, err := j.expanded(text)
 	if err != nil {
 		j.wrong(s.word, "%v", err)
-		return standing
+		return usual
 	}
 	if name == "/dev/null" {
-		j.warn(s.word, "comes back as %s: leave it alone there", short(standing))
-		return standing
+		j.warn(s.word, "comes back as %s: leave it alone there", short(usual))
+		return usual
 	}
 	clean := path.Clean(name)
 	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || strings.HasPrefix(clean, "~") {
@@ -107,25 +107,25 @@ func (j *reading) stream(s stream, standing string) string {
 	switch {
 	case clean == "." || clean == "/" || clean == "..":
 		j.wrong(s.word, "is the name of no file")
-		return standing
+		return usual
 	case !grid.FitsNumbered(clean) || strings.ContainsAny(clean, "\\\x7f") || strings.IndexFunc(clean, func(r rune) bool { return r < ' ' }) >= 0:
 		j.wrong(s.word, "has a backslash or a control character, or with the number of the job more than %d bytes, or 255 between slashes", grid.MaxPath)
-		return standing
+		return usual
 	case indexAt(clean) >= 0 && indexAt(clean[indexAt(clean)+len(index):]) >= 0:
 		j.wrong(s.word, "has the index more than once: once will do")
-		return standing
+		return usual
 	}
 	return clean
 }
 
 // pbsPath takes the host from a path of qsub, completes a folder, and writes its variables as Slurm's.
-func (j *reading) pbsPath(v value, standing string) string {
+func (j *reading) pbsPath(v value, usual string) string {
 	text := v.text
 	if host, rest, is := strings.Cut(text, ":"); is && !strings.Contains(host, "/") {
 		text = rest
 	}
 	if strings.HasSuffix(text, "/") {
-		text += standing
+		text += usual
 	}
 	text = strings.ReplaceAll(text, "%", "%%")
 	for _, v := range pbsNames {

@@ -14,6 +14,7 @@ import (
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded/supervise"
+	"gbroker/pbs/spool"
 
 	"go.uber.org/zap"
 )
@@ -23,7 +24,7 @@ func bare(t *testing.T) (*System, *entry) {
 	t.Helper()
 	dir := t.TempDir()
 	s := &System{
-		known: map[grid.AttemptID]*entry{}, byID: map[string]pbs.Reservation{}, jobs: filepath.Join(dir, "jobs"), wake: make(chan struct{}, 1), log: zap.NewNop(),
+		known: map[grid.AttemptID]*entry{}, byID: map[string]pbs.Reservation{}, jobs: spool.Folder{Path: filepath.Join(dir, "jobs"), Suffix: spoolSuffix, Log: zap.NewNop()}, wake: make(chan struct{}, 1), log: zap.NewNop(),
 		config: Config{Spool: dir, Changed: func(grid.AttemptID) {}},
 	}
 	at := grid.AttemptID{Job: grid.NewJobID("here", ulid(t)), Epoch: grid.Epoch{Term: 1}, Attempt: uint32(os.Getpid())}

@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
+const spoolSuffix = ".job"
+
 // errLost is of a job whose file is gone or damaged: nobody here has its program any more.
 var errLost = errors.New("it cannot be read in the spool")
 

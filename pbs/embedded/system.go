@@ -81,7 +81,7 @@ func New(config Config) (*System, error) {
 		return nil, err
 	}
 	s := &System{
-		config: config, base: config.baseEnvironment(), jobs: spool.Folder{Path: filepath.Join(config.Spool, "jobs"), Suffix: ".job", Log: config.Logger},
+		config: config, base: config.baseEnvironment(), jobs: spool.Folder{Path: filepath.Join(config.Spool, "jobs"), Suffix: spoolSuffix, Log: config.Logger},
 		log: config.Logger, wake: make(chan struct{}, 1), known: make(map[grid.AttemptID]*entry),
 		byID: make(map[string]pbs.Reservation), gpus: numberGPUs(config.Nodes),
 	}

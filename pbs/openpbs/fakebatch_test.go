@@ -76,7 +76,7 @@ func await(t *testing.T, c *Client, id grid.LocalID, state external.State) exter
 }
 
 // Jobs are handed over, seen, held, released, removed, and their ends are told.
-func TestJobsOfTheStandIn(t *testing.T) {
+func TestJobsOfTheFakeBatchSystem(t *testing.T) {
 	t.Parallel()
 	c, _ := served(t)
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func TestJobsOfTheStandIn(t *testing.T) {
 }
 
 // Reservations are made, seen, changed, used, refused and ended.
-func TestReservationsOfTheStandIn(t *testing.T) {
+func TestReservationsOfTheFakeBatchSystem(t *testing.T) {
 	t.Parallel()
 	c, _ := served(t)
 	l, err := c.Listing(t.Context())
@@ -210,7 +210,7 @@ func TestReservationsOfTheStandIn(t *testing.T) {
 }
 
 // While the server is down nothing is known, and nothing is said to be gone.
-func TestStandInDown(t *testing.T) {
+func TestTheFakeBatchSystemIsDown(t *testing.T) {
 	t.Parallel()
 	c, s := served(t)
 	id := scripted(t, c, "sleep 1000", nil)

@@ -31,7 +31,7 @@ func clientOf(t *testing.T, s *fakebatch.Server) *Client {
 
 // A queue that is just being made, beside a routing queue as the default, is no trouble: jobs
 // go where that leads, and one that nobody takes is refused.
-func TestQueuesOfTheStandIn(t *testing.T) {
+func TestQueuesOfTheFakeBatchSystem(t *testing.T) {
 	t.Parallel()
 	s := fakebatch.Start(t, batch.Config{Face: "openpbs", Default: "route", Queues: []batch.Queue{
 		{Name: "short", MaxWall: time.Minute}, {Name: "fresh", Fresh: true}, {Name: "untyped", Untyped: true},
@@ -59,7 +59,7 @@ func TestQueuesOfTheStandIn(t *testing.T) {
 }
 
 // A suspended job runs, and holds nothing.
-func TestSuspendedOfTheStandIn(t *testing.T) {
+func TestSuspendedOfTheFakeBatchSystem(t *testing.T) {
 	t.Parallel()
 	s := fakebatch.Start(t, batch.Config{Face: "openpbs", Nodes: fakebatch.Nodes("openpbs", 1, 4)})
 	c := clientOf(t, s)
@@ -134,7 +134,7 @@ func TestReservingAsAnOperator(t *testing.T) {
 }
 
 // A job beyond max_run waits though its cores are free, and the listing says by what.
-func TestMaxRunOfTheStandIn(t *testing.T) {
+func TestMaxRunOfTheFakeBatchSystem(t *testing.T) {
 	t.Parallel()
 	s := fakebatch.Start(t, batch.Config{Face: "openpbs", MaxRun: 1})
 	c := clientOf(t, s)

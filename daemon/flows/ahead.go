@@ -14,23 +14,23 @@ import (
 )
 
 // Where a periodic workflow wants it, the slots of its pipeline are reserved one period ahead: when an instance begins, nodes are asked for, for each
-// task of the next one, at the site, in the configuration and from the instant that the plan says. A task is handed in bound to what is held for
+// task of the next one, at the site, in the configuration and from the instant that the plan says. A task is handed in bound to what is reserved for
 // it; where that is refused, or lost, it is queued as any job. What nobody comes for the site gives up by itself, so that what a kill leaves is soon
 // gone.
 
 const (
-	// maxHeld is for how many tasks of an instance something is held.
-	maxHeld = 16
-	// heldMore is what a reservation is longer than the limit of its task: start and end take some time. So much later than planned it may begin.
-	heldMore = 2 * grid.Minute
+	// maxReserved is for how many tasks of an instance something is reserved.
+	maxReserved = 16
+	// reservedMore is what a reservation is longer than the limit of its task: start and end take some time. So much later than planned it may begin.
+	reservedMore = 2 * grid.Minute
 	// leastAhead is how long before its start a reservation is asked for.
 	leastAhead = 10 * grid.Second
 	// releaseLimit is how long one that is not needed has to be given up.
 	releaseLimit = 10 * time.Second
 )
 
-// slotsHeld is what is reserved for an instance.
-type slotsHeld struct {
+// reservedAhead is what is reserved for an instance.
+type reservedAhead struct {
 	number int
 	ids    []grid.ReservationID // by task; "" is nothing
 	made   int
@@ -38,19 +38,19 @@ type slotsHeld struct {
 }
 
 // ahead has the slots of the instance after n reserved, beside the run; what comes of it goes to done.
-func (f *flow) ahead(ctx context.Context, every *workflow.Periodic, sites [][]workflow.PlannedTask, n int, done chan<- slotsHeld) {
+func (f *flow) ahead(ctx context.Context, every *workflow.Periodic, sites [][]workflow.PlannedTask, n int, done chan<- reservedAhead) {
 	if n++; !every.Reserve || len(sites) == 0 || every.Count > 0 && n >= every.Count {
 		return
 	}
 	f.mu.Lock()
-	_, is := f.rec.Periods.Held[n]
+	_, is := f.rec.Periods.Ahead[n]
 	over := f.rec.Cancelled
 	f.mu.Unlock()
 	if is || over {
 		return
 	}
 	f.keeper.running.Go(func() {
-		h := f.hold(ctx, every, sites, n)
+		h := f.reserveAll(ctx, every, sites, n)
 		select {
 		case done <- h:
 		case <-ctx.Done():
@@ -59,16 +59,16 @@ func (f *flow) ahead(ctx context.Context, every *workflow.Periodic, sites [][]wo
 	})
 }
 
-// hold asks for the slots of an instance.
-func (f *flow) hold(ctx context.Context, every *workflow.Periodic, sites [][]workflow.PlannedTask, n int) slotsHeld {
+// reserveAll asks for the slots of an instance.
+func (f *flow) reserveAll(ctx context.Context, every *workflow.Periodic, sites [][]workflow.PlannedTask, n int) reservedAhead {
 	f.mu.Lock()
 	begins := f.rec.Begun + grid.Span(every.Instant(n))
 	f.mu.Unlock()
 	at := row(n, len(sites))
-	h := slotsHeld{number: n, ids: make([]grid.ReservationID, len(f.parts))}
+	h := reservedAhead{number: n, ids: make([]grid.ReservationID, len(f.parts))}
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	for i := range min(len(f.parts), maxHeld) {
+	for i := range min(len(f.parts), maxReserved) {
 		planned := &sites[at][i]
 		start := begins + grid.Span(planned.Start-every.Instant(at))
 		all.Go(func() {
@@ -90,24 +90,24 @@ func (f *flow) hold(ctx context.Context, every *workflow.Periodic, sites [][]wor
 func (f *flow) reserve(ctx context.Context, i int, planned *workflow.PlannedTask, start grid.Tick) (grid.Reservation, error) {
 	second := func(t grid.Tick) grid.Tick { return (t + grid.Second - 1) / grid.Second * grid.Second }
 	j := &f.parts[i].Ways[planned.Way].Job
-	length := second(max(j.Walltime, grid.Span(planned.End-planned.Start)) + heldMore)
+	length := second(max(j.Walltime, grid.Span(planned.End-planned.Start)) + reservedMore)
 	from := second(max(start, f.keeper.config.Now()+leastAhead))
 	return f.keeper.config.Jobs.Reserve(ctx, f.who(), api.NewReservation{
-		Site: grid.SiteName(planned.Site), Demand: j.Demand, Queue: j.Queue, From: from, Until: from + heldMore + length, Length: length, Early: true,
+		Site: grid.SiteName(planned.Site), Demand: j.Demand, Queue: j.Queue, From: from, Until: from + reservedMore + length, Length: length, Early: true,
 	})
 }
 
-// keepHeld notes what is reserved for an instance, unless that has begun or never will.
-func (f *flow) keepHeld(ctx context.Context, h slotsHeld) {
+// keepReserved notes what is reserved for an instance, unless that has begun or never will.
+func (f *flow) keepReserved(ctx context.Context, h reservedAhead) {
 	f.mu.Lock()
 	p := f.rec.Periods
 	p.Reserved, p.Unreserved = p.Reserved+h.made, h.why
 	needed := h.number >= p.Next && !f.rec.Cancelled
 	if needed {
-		if p.Held == nil {
-			p.Held = map[int][]grid.ReservationID{}
+		if p.Ahead == nil {
+			p.Ahead = map[int][]grid.ReservationID{}
 		}
-		p.Held[h.number] = h.ids
+		p.Ahead[h.number] = h.ids
 		f.keep()
 	}
 	f.mu.Unlock()
@@ -116,10 +116,10 @@ func (f *flow) keepHeld(ctx context.Context, h slotsHeld) {
 	}
 }
 
-// takeHeld is what is reserved for an instance that begins; f.mu is held.
-func (p *periods) takeHeld(n int) []grid.ReservationID {
-	ids := p.Held[n]
-	delete(p.Held, n)
+// takeReserved is what is reserved for an instance that begins; f.mu is held.
+func (p *periods) takeReserved(n int) []grid.ReservationID {
+	ids := p.Ahead[n]
+	delete(p.Ahead, n)
 	return ids
 }
 
@@ -128,9 +128,9 @@ func (f *flow) unneeded(ctx context.Context) {
 	f.mu.Lock()
 	p := f.rec.Periods
 	var ids []grid.ReservationID
-	for _, n := range slices.Sorted(maps.Keys(p.Held)) {
+	for _, n := range slices.Sorted(maps.Keys(p.Ahead)) {
 		if n < p.Next || f.rec.Cancelled {
-			ids = append(ids, p.takeHeld(n)...)
+			ids = append(ids, p.takeReserved(n)...)
 		}
 	}
 	if len(ids) > 0 {
