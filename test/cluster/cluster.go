@@ -237,6 +237,11 @@ func (s *Site) Stop() error {
 		}
 		return nil
 	case <-time.After(30 * time.Second):
+		s.cmd.Process.Signal(syscall.SIGQUIT) // what it waits for comes into its log
+		select {
+		case <-s.done:
+		case <-time.After(5 * time.Second):
+		}
 		s.Kill()
 		return fmt.Errorf("the daemon of %s did not stop within 30 s", s.Name)
 	}

@@ -71,12 +71,14 @@ func newSite(t *testing.T, dir, name string, o cluster.Options) *cluster.Site {
 		}
 		err := s.Stop()
 		s.EndJobs()
+		most := 6000
 		if err != nil {
 			t.Error(err)
+			most = 200_000 // all its goroutines
 		}
 		if t.Failed() {
 			log, _ := os.ReadFile(s.Log)
-			t.Logf("the end of the log of %s:\n%s", name, log[max(0, len(log)-6000):])
+			t.Logf("the end of the log of %s:\n%s", name, log[max(0, len(log)-most):])
 		}
 	})
 	return s
