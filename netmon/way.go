@@ -44,14 +44,17 @@ func newWay(cfg *Config, now time.Time) *way {
 		if k > 0 {
 			rate /= 2
 		}
-		w.bytes[k] = newBucket(rate, float64(max(z, quickBytes)), now)
+		w.bytes[k] = newBucket(rate, float64(max(z, min(quickMessages*z, quickBytes))), now)
 	}
 	return w
 }
 
-// quickBytes is what each size may send at once, or one message if that is more: a change is looked at soon, and 1 MiB is measured twice on
-// a new way.
-const quickBytes = 2 << 20
+// What each size may send at once, in messages and bytes, or one message if that is more: a change is looked at soon, and up to 1 MiB is
+// measured more than once on a new way.
+const (
+	quickMessages = 4
+	quickBytes    = 2 << 20
+)
 
 // configure takes over the member's line.
 func (w *way) configure(m grid.Member) {

@@ -25,6 +25,7 @@ const (
 	mtu      = 1500
 	maxQueue = 1 << 20 // bytes that wait before the wire of one direction; more are dropped, as a router does
 	onTheWay = 1 << 14 // packets, those under way with them
+	moved    = 125     // added to the last number of a host's address: that which it has after Move
 )
 
 // Link is one direction between two hosts. The zero Link passes all at once.
@@ -150,6 +151,21 @@ func (h *Host) open() error {
 	return nil
 }
 
+// Move gives a host of a small network another address. What is sent to that of before is lost.
+func (w *Network) Move(i int) error {
+	h := w.Hosts[i]
+	to := net.IPv4(h.IP[0], h.IP[1], h.IP[2], h.IP[3]+moved).To4()
+	return h.In(func() error {
+		for _, line := range []string{"addr del " + h.IP.String() + "/16 dev wan", "addr add " + to.String() + "/16 dev wan"} {
+			if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+				return fmt.Errorf("ip %s: %w: %s", line, err, out)
+			}
+		}
+		h.IP = to
+		return nil
+	})
+}
+
 // Set makes a link of one direction.
 func (w *Network) Set(from, to int, l Link) {
 	w.mu.Lock()
@@ -184,6 +200,9 @@ func (w *Network) read(i int) {
 			continue
 		}
 		j := int(buffer[18])*250 + int(buffer[19]) - 1
+		if j >= moved && len(w.Hosts) <= moved {
+			j -= moved
+		}
 		if j < 0 || j >= len(w.Hosts) || j == i {
 			continue
 		}

@@ -89,7 +89,7 @@ func sitesOf(t *testing.T, w *Network, cores func(i int) int) (sites []*cluster.
 		t.Fatal(err)
 	}
 	for i, h := range w.Hosts {
-		s, err := cluster.Init(t.Context(), programs, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: cores(i), Listen: "/ip4/" + h.IP.String() + "/tcp/4010"})
+		s, err := cluster.Init(t.Context(), programs, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: cores(i), Listen: "/ip4/0.0.0.0/tcp/4010"})
 		if err == nil {
 			err = h.In(func() error { return s.Start(t.Context()) })
 		}
@@ -212,7 +212,7 @@ func TestRejoin(t *testing.T) {
 				t.Fatal(r.Stderr)
 			}
 			id := strings.TrimSpace(r.Stdout)
-			for _, c := range cases(w) {
+			for _, c := range cases(t, w) {
 				if !whole {
 					c.lasts = 5 * time.Second
 				}
@@ -238,7 +238,7 @@ type trouble struct {
 	trouble, over func()
 }
 
-func cases(w *Network) []trouble {
+func cases(t *testing.T, w *Network) []trouble {
 	n := len(w.Hosts)
 	each := func(l Link) func() {
 		return func() {
@@ -264,5 +264,10 @@ func cases(w *Network) []trouble {
 		}, clear},
 		{"30 % loss", 30 * time.Second, each(Link{Loss: 0.3}), clear},
 		{"20 kB/s, 300 ms", 30 * time.Second, each(Link{Delay: 150 * time.Millisecond, Rate: 20e3}), clear},
+		{"another address", time.Minute, func() { // for so long that the others have noticed
+			if err := w.Move(0); err != nil {
+				t.Error(err)
+			}
+		}, func() {}},
 	}
 }
