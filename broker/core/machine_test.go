@@ -259,6 +259,13 @@ func TestEverythingHasAMachine(t *testing.T) {
 			t.Errorf("nobody takes %T", ev)
 		}
 	}
+	// Of reservations both hear who has made them: those who hold some for their users, and for jobs over several sites.
+	for kind := range wire.KindResponse {
+		both := kind == wire.KindReserved || kind == wire.KindReservationWord
+		if n := len(c.stepper.routes.messages[kind]); both && n != 2 {
+			t.Errorf("%d machines take messages of kind %v", n, kind)
+		}
+	}
 	for k, take := range c.stepper.routes.jobs {
 		if take == nil {
 			t.Errorf("nobody takes the timer %d of jobs", k)

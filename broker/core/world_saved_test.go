@@ -31,6 +31,9 @@ func (s onDisk) missed(c *Core, effects []Effect) error {
 				return fmt.Errorf("in memory alone %s of %s is %+v; saved is %+v", field, id, has, saved)
 			}
 		}
+		if live := c.live[id] != nil; live == isTombstone(&j.rec) {
+			return fmt.Errorf("%s, as a %s that is %v, is among those that something may happen to: %v", id, j.rec.Role, j.rec.State, live)
+		}
 	}
 	return nil
 }
