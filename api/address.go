@@ -28,8 +28,8 @@ func DefaultSocket() (string, error) {
 	return "", fmt.Errorf("XDG_RUNTIME_DIR is not set, so there is no well-known socket: name the broker's as unix:///path: %w", grid.ErrInvalid)
 }
 
-// CheckSocket says why path cannot be a unix socket.
-func CheckSocket(path string) error {
+// checkSocket says why path cannot be a unix socket.
+func checkSocket(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
 		return fmt.Errorf("socket %.120q: its path must be absolute: %w", path, grid.ErrInvalid)
@@ -45,7 +45,7 @@ func CheckSocket(path string) error {
 // parseAddress takes unix:///path or http://LOOPBACK:PORT.
 func parseAddress(address string) (network, target string, err error) {
 	if path, ok := strings.CutPrefix(address, "unix://"); ok {
-		return "unix", path, CheckSocket(path)
+		return "unix", path, checkSocket(path)
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || u.Port() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {

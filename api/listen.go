@@ -17,7 +17,7 @@ import (
 // listenUnix listens at path, where a dead daemon may have left its socket, and
 // lets every user connect: what each may do is decided by who they are.
 func listenUnix(path string) (*net.UnixListener, error) {
-	if err := CheckSocket(path); err != nil {
+	if err := checkSocket(path); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -144,7 +144,7 @@ func New(c Config) (*Server, error) {
 	if c.Users == nil || c.Admin == nil || c.Hook == nil {
 		return nil, errors.New("an API server needs the services of users, administrators and the hook")
 	}
-	if err := CheckSocket(c.SocketPath); err != nil {
+	if err := checkSocket(c.SocketPath); err != nil {
 		return nil, err
 	}
 	if c.Logger == nil {

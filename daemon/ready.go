@@ -30,8 +30,8 @@ type Ready struct {
 	API       string      `json:"api"` // HOST:PORT as really listened on; "" if none
 }
 
-// WriteReady tells that the daemon serves, until remove is called.
-func WriteReady(c Config, r Ready) (remove func(), err error) {
+// writeReady tells that the daemon serves, until remove is called.
+func writeReady(c Config, r Ready) (remove func(), err error) {
 	if r.Addresses == nil {
 		r.Addresses = []string{}
 	}

@@ -27,7 +27,7 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Ready{PID: os.Getpid(), Peer: peerA, Addresses: []string{"/ip4/127.0.0.1/tcp/7"}, Socket: listener.Addr().String()}
-	remove, err := WriteReady(c, r)
+	remove, err := writeReady(c, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestReady(t *testing.T) {
 	}
 	other := r
 	other.PID = 1 << 29 // beyond any pid_max
-	if _, err := WriteReady(c, other); err != nil {
+	if _, err := writeReady(c, other); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadReady(t.Context(), c); !errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func TestReady(t *testing.T) {
 	if _, err := os.Stat(c.ReadyFile()); err != nil {
 		t.Errorf("the word of another daemon was removed: %v", err)
 	}
-	if remove, err = WriteReady(c, r); err != nil {
+	if remove, err = writeReady(c, r); err != nil {
 		t.Fatal(err)
 	}
 	remove()

@@ -217,7 +217,7 @@ func (s *site) run(ctx context.Context) error {
 
 // serve tells that the site is up, until ctx is done.
 func (s *site) serve(ctx context.Context) {
-	remove, err := WriteReady(s.cfg, s.readyNow())
+	remove, err := writeReady(s.cfg, s.readyNow())
 	if err != nil {
 		s.log.Error("writing the ready file", zap.Error(err))
 	} else {

@@ -41,8 +41,8 @@ const (
 	Nearest  Kind = "nearest"
 )
 
-// Kinds are all of them.
-var Kinds = []Kind{Explicit, Full, Ring, Grid, Random, Nearest}
+// kinds are all of them.
+var kinds = []Kind{Explicit, Full, Ring, Grid, Random, Nearest}
 
 // MaxDegree bounds the degree and the number of neighbours.
 const MaxDegree = 1000
@@ -78,8 +78,8 @@ type Choice struct {
 // Validate says what is wrong.
 func (r Rule) Validate() error {
 	switch {
-	case r.Kind != "" && !slices.Contains(Kinds, r.Kind):
-		return fmt.Errorf("there is no rule %q: write one of %v", r.Kind, Kinds)
+	case r.Kind != "" && !slices.Contains(kinds, r.Kind):
+		return fmt.Errorf("there is no rule %q: write one of %v", r.Kind, kinds)
 	case r.Degree < 0 || r.Degree > MaxDegree || r.AtMost < 0 || r.AtMost > MaxDegree:
 		return fmt.Errorf("degree and at_most are from 0 to %d", MaxDegree)
 	case r.Kind == Ring && r.Degree%2 != 0:

@@ -40,7 +40,7 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		all := sites(t)
-		r := Rule{Kind: rapid.SampledFrom(Kinds).Draw(t, "kind"), AtMost: rapid.IntRange(0, 12).Draw(t, "at most")}
+		r := Rule{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), AtMost: rapid.IntRange(0, 12).Draw(t, "at most")}
 		if r.Kind == Ring || r.Kind == Random || r.Kind == Nearest {
 			r.Degree = 2 * rapid.IntRange(0, 5).Draw(t, "half degree")
 		}

@@ -12,9 +12,9 @@ import (
 	"gbroker/grid"
 )
 
-// IsInside tells that a symbolic link leads to something in the sandbox in which it lies, whatever other such links it passes: it goes up at its beginning
+// isInside tells that a symbolic link leads to something in the sandbox in which it lies, whatever other such links it passes: it goes up at its beginning
 // alone, for what is above the end of a link is not what is above the link.
-func IsInside(at, to string) bool {
+func isInside(at, to string) bool {
 	above, down := strings.Count(at, "/"), false
 	for part := range strings.SplitSeq(to, "/") {
 		switch {
@@ -31,10 +31,10 @@ func IsInside(at, to string) bool {
 	return to != "" && !path.IsAbs(to) && (end == "." || CheckPath(end) == nil)
 }
 
-// Link is the text of a symbolic link that lies at a path of a sandbox and leads where to does, written so that IsInside takes it: what goes up from behind
+// Link is the text of a symbolic link that lies at a path of a sandbox and leads where to does, written so that isInside takes it: what goes up from behind
 // a folder or another link is resolved. It refuses with ErrLimit what leads out of the sandbox.
 func Link(root *os.Root, at, to string) (string, error) {
-	if IsInside(at, to) {
+	if isInside(at, to) {
 		return to, nil
 	}
 	own := parts(path.Dir(at))
@@ -50,7 +50,7 @@ func Link(root *os.Root, at, to string) (string, error) {
 		same++
 	}
 	straight := path.Join(strings.Repeat("../", len(own)-same), path.Join(end[same:]...), ".")
-	if len(straight) > grid.MaxPath || !IsInside(at, straight) {
+	if len(straight) > grid.MaxPath || !isInside(at, straight) {
 		return "", fmt.Errorf("%w: the symbolic link %.80q to %.80q leads to no path inside the sandbox", ErrLimit, at, to)
 	}
 	return straight, nil
