@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 )
 
 // parts runs the parts of a site: the first that ends, with or without an error,
@@ -14,6 +16,7 @@ type parts struct {
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 	mu     sync.Mutex
+	alive  []string
 	errs   []error
 }
 
@@ -22,15 +25,19 @@ func newParts(ctx context.Context, cancel context.CancelFunc) *parts {
 }
 
 func (p *parts) start(name string, run func(context.Context) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.alive = append(p.alive, name)
 	p.group.Go(func() {
 		defer p.cancel()
 		err := run(p.ctx)
 		if err == nil && p.ctx.Err() == nil {
 			err = errors.New("ended by itself")
 		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.alive = slices.DeleteFunc(p.alive, func(n string) bool { return n == name })
 		if err != nil && !errors.Is(err, context.Canceled) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
 			p.errs = append(p.errs, fmt.Errorf("%s: %w", name, err))
 		}
 	})
@@ -46,7 +53,19 @@ func (p *parts) await(ready <-chan struct{}) bool {
 	}
 }
 
-func (p *parts) wait() error {
+// overdue is when a part has had its time to end.
+const overdue = 10 * time.Second
+
+// wait waits for all parts to end. Those that are overdue are told once.
+func (p *parts) wait(tell func(alive []string)) error {
+	late := time.AfterFunc(overdue, func() { tell(p.living()) })
+	defer late.Stop()
 	p.group.Wait()
 	return errors.Join(p.errs...)
+}
+
+func (p *parts) living() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.alive)
 }

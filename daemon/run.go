@@ -212,7 +212,7 @@ func (s *site) run(ctx context.Context) error {
 		parts.start("configuration", s.reload)
 		s.serve(ctx)
 	}
-	return parts.wait()
+	return parts.wait(func(alive []string) { s.log.Warn("still stopping: these have not ended", zap.Strings("parts", alive)) })
 }
 
 // serve tells that the site is up, until ctx is done.
