@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"gbroker/grid"
@@ -56,6 +57,30 @@ func TestReservationsThatNeverWere(t *testing.T) {
 	} {
 		if got := fromReservation(k.r); got.ID != "r" || (got.Seq == 3) != k.whole || (got.State == uint64(k.r.State)) != (k.whole || k.r.State == 0) {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A certificate has a signature, of bounded length.
+func TestSignaturesOfCertificates(t *testing.T) {
+	t.Parallel()
+	for n, ok := range map[int]bool{0: false, 1: true, grid.MaxSignature: true, grid.MaxSignature + 1: false} {
+		var c check
+		fromCertificate(grid.Certificate{Epoch: grid.Epoch{Term: 1, Hop: 1}, To: "peer", Signature: make([]byte, n)}).certificate(&c)
+		if (c.err == nil) != ok {
+			t.Errorf("%d bytes: %v", n, c.err)
+		}
+	}
+}
+
+// A bandwidth is a number that is not negative, and not without bounds.
+func TestBandwidthsOfCandidates(t *testing.T) {
+	t.Parallel()
+	for b, ok := range map[float64]bool{0: true, 1: true, math.MaxFloat64: true, math.Inf(1): false, -1: false, math.NaN(): false} {
+		var c check
+		candidateBody{Site: "a", Bandwidth: b}.candidate(&c)
+		if (c.err == nil) != ok {
+			t.Errorf("%v: %v", b, c.err)
 		}
 	}
 }
