@@ -71,3 +71,30 @@ func TestADraftOfAWhole(t *testing.T) {
 		}
 	}
 }
+
+// What costs more than its user pays is left out of what is chosen; a job without that word takes it.
+func TestADraftWithinTheFee(t *testing.T) {
+	t.Parallel()
+	for fee, chosen := range map[int64]bool{0: true, 5: true, 4: false} {
+		c := newCoallocated(t, 0, func(j *grid.Job) { j.Terms.Fee = fee })
+		c.f.shut = untilAll
+		c.settled()
+		j := c.f.records[theWhole].Job
+		j.ID = theWhole + "0"
+		var got *grid.SlotChoice
+		c.m.foresee(&grid.Record{Job: j}, func(choice grid.SlotChoice) { got = &choice })
+		c.want("Slots>b, Slots>c")
+		for _, from := range []grid.PeerID{"b", "c"} {
+			m := c.reply(j.ID, from, 0, 4)
+			for i := range m.Slots {
+				m.Slots[i].Price = 5
+			}
+			c.m.onSlotsReply(from, m)
+		}
+		c.pass(answerWithin)
+		c.settled()
+		if got == nil || (got.Start != 0) != chosen {
+			t.Errorf("a fee of %d: told is %+v", fee, got)
+		}
+	}
+}

@@ -171,6 +171,11 @@ func (c *coallocated) slots(from grid.PeerID, ahead grid.Tick, nodes int) {
 }
 
 func (c *coallocated) slotsOf(id grid.JobID, from grid.PeerID, ahead grid.Tick, nodes int) {
+	c.m.onSlotsReply(from, c.reply(id, from, ahead, nodes))
+}
+
+// reply is that answer.
+func (c *coallocated) reply(id grid.JobID, from grid.PeerID, ahead grid.Tick, nodes int) wire.SlotsReply {
 	m := wire.SlotsReply{
 		Of: id, Round: c.f.rounds, Site: grid.Site{Name: grid.SiteName(from + from), Processes: 16, Speed: 1},
 		Clock: wire.Clocks{Asked: c.f.now, Received: c.f.now + ahead, Answered: c.f.now + ahead}, Estimate: grid.Estimate{Refusal: forNow("too wide")},
@@ -178,7 +183,7 @@ func (c *coallocated) slotsOf(id grid.JobID, from grid.PeerID, ahead grid.Tick, 
 	for n := range nodes {
 		m.Slots = append(m.Slots, grid.Slot{Node: grid.NodeName(fmt.Sprint(from, n)), Start: c.f.now + ahead, End: c.f.now + ahead + 8*grid.Hour, Cores: 4})
 	}
-	c.m.onSlotsReply(from, m)
+	return m
 }
 
 // of is the reservation at a site in the present round.

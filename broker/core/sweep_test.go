@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // sweeping is a broker that knows templates, and a group of n jobs of one that bring a file together.
@@ -158,5 +159,24 @@ func TestAJobBeforeItsTurn(t *testing.T) {
 	}
 	if a, _ := only[Answer](c.Step(c.now+1, Alter{Token: 5, Job: id.Job(9), To: grid.Alteration{Held: &held}})); !errors.Is(a.Err, grid.ErrNotFound) {
 		t.Errorf("a job that is not of the group: %v", a.Err)
+	}
+}
+
+// Who only asks how a job is whose turn has not come cancels nothing; who cancels it does.
+func TestAJobBeforeItsTurnIsAskedFor(t *testing.T) {
+	t.Parallel()
+	c, e := sweeping(4)
+	e.Group.AtOnce, e.Template.Inputs = 1, nil
+	c.Step(c.now+1, MembersChanged{Members: []grid.Member{{Name: "b", Peer: her, SameUsers: true}}})
+	c.Step(c.now+1, e)
+	id := e.Group.ID.Job(3)
+	for n, k := range []struct {
+		wish wire.Wish
+		want grid.State
+	}{{0, grid.Submitted}, {0, grid.Submitted}, {wire.WishCancel, grid.Killed}, {0, grid.Killed}} {
+		_, _, r := hears(c, c.now+1, her, wire.Request{Number: uint64(n + 1), Job: id, User: "alice", Wish: k.wish})
+		if r.Outcome != wire.OutcomeDone || r.Status == nil || r.Status.State != k.want {
+			t.Errorf("question %d, wish %v: %+v", n, k.wish, r)
+		}
 	}
 }
