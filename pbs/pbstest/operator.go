@@ -86,9 +86,10 @@ func testRemovedByOthers(t *testing.T, k Kind) {
 	s.need(s.hand.Delete != nil, "no operator can delete a job")
 	j := s.submit(s.shell("echo ran >> ran"))
 	s.did("deleting a job", s.hand.Delete(s.local(j)))
-	s.until("the job waits no more", func() bool { return s.progress(j).Phase != grid.Waiting })
-	switch p := s.progress(j); {
-	case p.Phase == grid.Unknown:
+	var p grid.Progress
+	s.until("the job waits no more", func() bool { p = s.progress(j); return p.Phase != grid.Waiting })
+	switch {
+	case p.Phase == grid.Unknown: // while its end is written it may be told as waiting once more
 		if ok, err := s.Withdraw(context.Background(), j.ID, j.Control); !ok || err != nil {
 			t.Errorf("Withdraw of what was removed: %v, %v", ok, err)
 		}
