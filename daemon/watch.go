@@ -19,29 +19,78 @@ import (
 // writes in several steps.
 const settle = 100 * time.Millisecond
 
+// lookAgain is how often a file is looked at that cannot be watched.
+const lookAgain = 2 * time.Second
+
 // WatchNeighbours takes up changes of the file of neighbours until ctx is done: when
-// the file changes, and at SIGHUP (which serves where the file is a link into
-// another folder). All of the file is verified first; then apply gets what it says,
+// the file changes, or is seen to have changed where this machine has no more watches to give,
+// and at SIGHUP (which serves where the file is a link into another folder). All of the file is verified first; then apply gets what it says,
 // if that differs from what it had. A file with mistakes, or members that apply
 // refuses, change nothing and are logged, and alarm says so as long as that holds.
 func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, alarm *atomic.Pointer[string], apply func(Neighbourhood) error) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, unix.SIGHUP)
 	defer signal.Stop(hangup)
-	return watchNeighbours(ctx, c, hangup, log, alarm, apply)
-}
-
-func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log *zap.Logger, alarm *atomic.Pointer[string], apply func(Neighbourhood) error) error {
-	watcher, err := fsnotify.NewWatcher()
+	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Neighbourhood, alarm: alarm}
+	// The folder, not the file: an editor replaces the file by another.
+	watcher, err := watchFolder(filepath.Dir(c.Neighbours))
 	if err != nil {
-		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
+		log.Warn("the neighbours' file cannot be watched, and is looked at every few seconds: on Linux, sysctl fs.inotify.max_user_instances is how many watches a user may have", zap.Error(err))
+		return w.look(ctx, hangup)
 	}
 	defer watcher.Close()
-	// The folder, not the file: an editor replaces the file by another.
-	if err := watcher.Add(filepath.Dir(c.Neighbours)); err != nil {
-		return fmt.Errorf("watching %s: %w", c.Neighbours, err)
+	return w.follow(ctx, hangup, watcher)
+}
+
+func watchFolder(folder string) (*fsnotify.Watcher, error) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
 	}
-	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Neighbourhood, alarm: alarm}
+	if err := watcher.Add(folder); err != nil {
+		return nil, errors.Join(err, watcher.Close())
+	}
+	return watcher, nil
+}
+
+// look takes the file when its time or size has changed.
+func (w *neighbourWatch) look(ctx context.Context, again <-chan os.Signal) error {
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	seen := stampOf(w.config.Neighbours)
+	w.take(false)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again:
+			w.take(true)
+		case <-ticker.C:
+			if now := stampOf(w.config.Neighbours); now != seen {
+				seen = now
+				w.take(false)
+			}
+		}
+	}
+}
+
+// stamp is what tells that a file is another, or was written.
+type stamp struct {
+	at   time.Time
+	size int64
+}
+
+func stampOf(file string) stamp {
+	info, err := os.Stat(file)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.ModTime(), info.Size()}
+}
+
+// follow takes the file when the folder's watch tells of it.
+func (w *neighbourWatch) follow(ctx context.Context, again <-chan os.Signal, watcher *fsnotify.Watcher) error {
+	file := w.config.Neighbours
 	w.take(false) // what changed between Load and the watch
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
@@ -52,13 +101,13 @@ func watchNeighbours(ctx context.Context, c Config, again <-chan os.Signal, log 
 			return nil
 		case e, ok := <-watcher.Events:
 			if !ok {
-				return fmt.Errorf("watching %s: the watch ended", c.Neighbours)
+				return fmt.Errorf("watching %s: the watch ended", file)
 			}
-			if filepath.Base(e.Name) == filepath.Base(c.Neighbours) && e.Op != fsnotify.Chmod {
+			if filepath.Base(e.Name) == filepath.Base(file) && e.Op != fsnotify.Chmod {
 				quiet.Reset(settle)
 			}
 		case err := <-watcher.Errors:
-			log.Warn("watching the neighbours missed something; reading them again", zap.Error(err))
+			w.log.Warn("watching the neighbours missed something; reading them again", zap.Error(err))
 			quiet.Reset(settle)
 		case <-quiet.C:
 			w.take(false)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -29,13 +31,20 @@ func TestWatchNeighbours(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- watchNeighbours(ctx, c, hangup, zap.New(core), new(atomic.Pointer[string]), func(n Neighbourhood) error {
+		watcher, err := watchFolder(filepath.Dir(c.Neighbours))
+		if err != nil {
+			done <- err
+			return
+		}
+		defer watcher.Close()
+		w := &neighbourWatch{config: c, log: zap.New(core), now: c.Neighbourhood, alarm: new(atomic.Pointer[string]), apply: func(n Neighbourhood) error {
 			applied <- n.Members
 			if refuse.Load() {
 				return errors.New("not these")
 			}
 			return nil
-		})
+		}}
+		done <- w.follow(ctx, hangup, watcher)
 	}()
 	next := func(what string) []grid.Member {
 		select {
@@ -90,4 +99,38 @@ func TestWatchNeighbours(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("the watch ended with %v", err)
 	}
+}
+
+// Where no file can be watched the neighbours are looked at: what has changed is taken up, and what has not is not.
+func TestNeighboursAreLookedAt(t *testing.T) {
+	t.Parallel()
+	c := initSite(t)
+	synctest.Test(t, func(t *testing.T) {
+		applied := 0
+		w := &neighbourWatch{config: c, log: zap.NewNop(), now: c.Neighbourhood, alarm: new(atomic.Pointer[string]), apply: func(Neighbourhood) error {
+			applied++
+			return nil
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.look(ctx, nil) }()
+		for n, members := range []string{"", "{name: b, peer: " + string(peerA) + "}", ""} {
+			if n > 0 {
+				if err := localfs.Replace(c.Neighbours, []byte("members: ["+members+"]\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				time.Sleep(lookAgain)
+				synctest.Wait()
+				if applied != n {
+					t.Errorf("after change %d it was applied %d times", n, applied)
+				}
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
