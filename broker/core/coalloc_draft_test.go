@@ -8,22 +8,30 @@ import (
 	"gbroker/grid"
 )
 
-// What the budget of the user does not cover would not begin: a draft says so, and of which site.
-func TestADraftBeyondTheBudget(t *testing.T) {
-	t.Parallel()
-	c := newCoallocated(t, 0, nil)
-	c.f.shut, c.f.poor = untilAll, budget.Short(5, 1)
+// draft asks what would be chosen for a job like the whole, which itself is not planned; told is nil until that is known.
+func (c *coallocated) draft() (id grid.JobID, told func() *grid.SlotChoice) {
+	c.Helper()
+	c.f.shut = untilAll
 	c.settled()
 	j := c.f.records[theWhole].Job
 	j.ID = theWhole + "0"
 	var got *grid.SlotChoice
 	c.m.foresee(&grid.Record{Job: j}, func(choice grid.SlotChoice) { got = &choice })
 	c.want("Slots>b, Slots>c")
-	c.slotsOf(j.ID, "b", 0, 4)
-	c.slotsOf(j.ID, "c", 0, 4)
+	return j.ID, func() *grid.SlotChoice { return got }
+}
+
+// What the budget of the user does not cover would not begin: a draft says so, and of which site.
+func TestADraftBeyondTheBudget(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	c.f.poor = budget.Short(5, 1)
+	id, told := c.draft()
+	c.slotsOf(id, "b", 0, 4)
+	c.slotsOf(id, "c", 0, 4)
 	c.pass(answerWithin)
 	c.want("")
-	if got == nil || got.Start != 0 || !strings.Contains(got.Why, "b: the budget of its user does not cover it") || got.Sites[0].Processes > 0 {
+	if got := told(); got == nil || got.Start != 0 || !strings.Contains(got.Why, "b: the budget of its user does not cover it") || got.Sites[0].Processes > 0 {
 		t.Errorf("told is %+v", got)
 	}
 }
@@ -47,23 +55,16 @@ func TestADraftOfAWhole(t *testing.T) {
 	t.Parallel()
 	for _, silent := range []bool{false, true} {
 		c := newCoallocated(t, 0, nil)
-		c.f.shut = untilAll // the whole itself is not planned
-		c.settled()
-		const id = theWhole + "0"
-		j := c.f.records[theWhole].Job
-		j.ID = id
-		var got *grid.SlotChoice
-		c.m.foresee(&grid.Record{Job: j}, func(choice grid.SlotChoice) { got = &choice })
-		c.want("Slots>b, Slots>c")
+		id, told := c.draft()
 		c.slotsOf(id, "b", 0, 4)
 		if !silent {
 			c.slotsOf(id, "c", 0, 4)
-		} else if c.settled(); got != nil {
-			t.Fatalf("told before all have answered: %+v", got)
+		} else if c.settled(); told() != nil {
+			t.Fatalf("told before all have answered: %+v", told())
 		}
 		c.pass(answerWithin)
 		c.want("")
-		if got == nil || (got.Why == "") == silent || (got.Start == 0) != silent || len(got.Sites) != 2 || silent == (got.Sites[0].Processes > 0) {
+		if got := told(); got == nil || (got.Why == "") == silent || (got.Start == 0) != silent || len(got.Sites) != 2 || silent == (got.Sites[0].Processes > 0) {
 			t.Errorf("silent %v: told is %+v", silent, got)
 		}
 		if len(c.m.drafts) > 0 || len(c.m.all) != 1 {
@@ -77,15 +78,9 @@ func TestADraftWithinTheFee(t *testing.T) {
 	t.Parallel()
 	for fee, chosen := range map[int64]bool{0: true, 5: true, 4: false} {
 		c := newCoallocated(t, 0, func(j *grid.Job) { j.Terms.Fee = fee })
-		c.f.shut = untilAll
-		c.settled()
-		j := c.f.records[theWhole].Job
-		j.ID = theWhole + "0"
-		var got *grid.SlotChoice
-		c.m.foresee(&grid.Record{Job: j}, func(choice grid.SlotChoice) { got = &choice })
-		c.want("Slots>b, Slots>c")
+		id, told := c.draft()
 		for _, from := range []grid.PeerID{"b", "c"} {
-			m := c.reply(j.ID, from, 0, 4)
+			m := c.reply(id, from, 0, 4)
 			for i := range m.Slots {
 				m.Slots[i].Price = 5
 			}
@@ -93,7 +88,7 @@ func TestADraftWithinTheFee(t *testing.T) {
 		}
 		c.pass(answerWithin)
 		c.settled()
-		if got == nil || (got.Start != 0) != chosen {
+		if got := told(); got == nil || (got.Start != 0) != chosen {
 			t.Errorf("a fee of %d: told is %+v", fee, got)
 		}
 	}
