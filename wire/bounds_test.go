@@ -75,7 +75,7 @@ func TestFormsOfTheHead(t *testing.T) {
 		"version 0":               {"\x94\x00\x11\x90", "version 0 is older"},
 		"version cut":             {"\x94\xcd\x00", "version: " + errShort.Error()},
 		"kind cut":                {"\x94\x01\xcd\x00", "kind: " + errShort.Error()},
-		"kind 255":                {"\x94\x01\xcc\xff\x90", "255"},
+		"kind 255":                {"\x94\x01\xcc\xff\x90", "message kind 255 is unknown"},
 		"needs in a long array":   {"\x94\x01\x11\xdc\x00\x00", ""},
 		"needs cut":               {"\x94\x01\x11\xdc\x00", "needs: " + errShort.Error()},
 		"needs missing":           {"\x94\x01\x11", "needs: " + errShort.Error()},

@@ -61,7 +61,7 @@ func TestElementsAreBounded(t *testing.T) {
 func TestDepthIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, nest := range []string{"\x91", "\x81\xa1x"} {
-		for depth, want := range map[int]error{MaxDepth - 2: nil, MaxDepth: errDeep, 1 << 12: errDeep} {
+		for depth, want := range map[int]error{MaxDepth - 2: nil, MaxDepth - 1: errDeep, MaxDepth: errDeep, 1 << 12: errDeep} {
 			frame := "\x94\x01\x11\x90\x83\xa1?" + strings.Repeat(nest, depth) + "\xc0\xa1j\xd9\x21" + string(aJob) + "\xa1e\x80"
 			_, err := Decode([]byte(frame))
 			if want == nil && err != nil || want != nil && !errors.Is(err, want) {
