@@ -79,6 +79,7 @@ func TestFormsOfTheHead(t *testing.T) {
 		"needs in a long array":   {"\x94\x01\x11\xdc\x00\x00", ""},
 		"needs cut":               {"\x94\x01\x11\xdc\x00", "needs: " + errShort.Error()},
 		"needs missing":           {"\x94\x01\x11", "needs: " + errShort.Error()},
+		"a need cut":              {"\x94\x01\x11\x91\xa5f", "needs: " + errShort.Error()},
 		"a need as a short word":  {"\x94\x01\x11\x91\xa1f", `the feature "f"`},
 		"a need as a longer word": {"\x94\x01\x11\x91" + name(32), "the feature \"" + strings.Repeat("f", 32)},
 		"a need that is binary":   {"\x94\x01\x11\x91\xc4\x01f", "it is no short string"},

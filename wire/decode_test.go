@@ -50,11 +50,13 @@ func TestDeclaredLengthsAreNotBelieved(t *testing.T) {
 // bytes in memory.
 func TestElementsAreBounded(t *testing.T) {
 	t.Parallel()
-	n := someElements + 1
-	frame := []byte{0x94, Version, byte(KindEstimateRequest), 0x90, 0x81, 0xa1, 'q', 0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
-	frame = append(frame, bytes.Repeat([]byte{0x80}, n)...)
-	if _, err := Decode(frame); !errors.Is(err, errMany) {
-		t.Error(err)
+	const others = 4 // the needs, the body, its key and the array
+	for n, over := range map[int]bool{someElements - others: false, someElements - others + 1: true} {
+		frame := []byte{0x94, Version, byte(KindEstimateRequest), 0x90, 0x81, 0xa1, 'q', 0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+		frame = append(frame, bytes.Repeat([]byte{0x80}, n)...)
+		if _, err := Decode(frame); errors.Is(err, errMany) != over {
+			t.Errorf("%d elements: %v", n+others, err)
+		}
 	}
 }
 

@@ -12,8 +12,8 @@ var (
 	errMany  = errors.New("it holds more elements than its kind may")
 )
 
-// guard walks msgpack without building anything. Each declared length is compared
-// with the bytes that are left before it is believed. See "msgpack can be crashed
+// guard walks msgpack without building anything. No declared length is believed: the walk
+// ends where the bytes or the elements do. See "msgpack can be crashed
 // from outside": a decoder may be let at bytes only after a guard has passed them.
 type guard struct {
 	rest     []byte
@@ -79,8 +79,8 @@ func (g *guard) long(c byte, depth int) error {
 
 // items walks over n values.
 func (g *guard) items(n uint64, depth int) error {
-	if err := g.room(n, depth); err != nil {
-		return err
+	if depth >= MaxDepth {
+		return errDeep
 	}
 	for range n {
 		if err := g.value(depth + 1); err != nil {
@@ -92,11 +92,11 @@ func (g *guard) items(n uint64, depth int) error {
 
 // pairs walks over n keys, which are strings, each with its value.
 func (g *guard) pairs(n uint64, depth int) error {
-	if err := g.room(2*n, depth); err != nil {
-		return err
+	if depth >= MaxDepth {
+		return errDeep
 	}
 	for range n {
-		if len(g.rest) > 0 && !isString(g.rest[0]) {
+		if len(g.rest) > 0 && !isString(g.rest[0]) { // where none is left, the walk says so
 			return fmt.Errorf("it has a map with a key that is no string (code 0x%02x)", g.rest[0])
 		}
 		if err := g.value(depth + 1); err != nil {
@@ -105,19 +105,6 @@ func (g *guard) pairs(n uint64, depth int) error {
 		if err := g.value(depth + 1); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// room says why n more values cannot follow: each takes at least one byte.
-func (g *guard) room(n uint64, depth int) error {
-	switch {
-	case n > uint64(len(g.rest)):
-		return errShort
-	case n > uint64(g.elements):
-		return errMany
-	case depth >= MaxDepth:
-		return errDeep
 	}
 	return nil
 }

@@ -73,6 +73,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"end", ReportAck{Job: aJob, End: grid.Running}},
 		{"job.program.environment[0].name", offer(func(j *grid.Job) { j.Program.Environment = []grid.Variable{{Name: "=A"}} })},
 		{"job.program.environment[0].name", offer(func(j *grid.Job) { j.Program.Environment = []grid.Variable{{Value: "a"}} })},
+		{"arrived", Report{Job: aJob, State: grid.Running, Arrived: Ago{1, true}, Hosts: []string{"-n1:2"}, Address: "n1:40123"}},
 		{"site.reach peers", Hello{Site: grid.Site{Name: "a", Speed: 1, ReachPeers: make([]grid.PeerID, grid.MaxChoice+2)}}},
 	} {
 		_, sent := Encode(c.m)
