@@ -73,6 +73,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"end", ReportAck{Job: aJob, End: grid.Running}},
 		{"job.program.environment[0].name", offer(func(j *grid.Job) { j.Program.Environment = []grid.Variable{{Name: "=A"}} })},
 		{"job.program.environment[0].name", offer(func(j *grid.Job) { j.Program.Environment = []grid.Variable{{Value: "a"}} })},
+		{"certificates: there is none", Moved{Job: aJob}},
 		{"arrived", Report{Job: aJob, State: grid.Running, Arrived: Ago{1, true}, Hosts: []string{"-n1:2"}, Address: "n1:40123"}},
 		{"site.reach peers", Hello{Site: grid.Site{Name: "a", Speed: 1, ReachPeers: make([]grid.PeerID, grid.MaxChoice+2)}}},
 	} {
@@ -151,5 +152,20 @@ func TestAnUnknownKindIsToldWithThoseThatAreKnown(t *testing.T) {
 	_, err := Decode([]byte{0x94, Version, byte(last) + 1, 0x90, 0x80})
 	if want := fmt.Sprintf("message kind %d is unknown here: the sender's gbroker is newer (this one knows 1 to %d)", last+1, last); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// A message names as many features as one may ask for.
+func TestNeedsThatAreNamed(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for i := range MaxNeeds + 1 {
+		names = append(names, fmt.Sprintf("f%d", i))
+	}
+	if _, err := Encode(Cancel{Job: aJob}, names[:MaxNeeds]...); err != nil {
+		t.Errorf("the most: %v", err)
+	}
+	if _, err := Encode(Cancel{Job: aJob}, names...); err == nil {
+		t.Error("one more is named")
 	}
 }

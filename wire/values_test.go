@@ -232,11 +232,15 @@ func unchecked(t testing.TB, m Message) []byte {
 
 func TestNumbersAreNotCut(t *testing.T) {
 	t.Parallel()
+	flagged := fromOffer(Offer{Handoff: HandoffID{Job: aJob, To: other}, Job: exampleJob()})
+	flagged.Job.Sources = []sourceBody{{Path: "a", URI: "https://h/a", Flag: 256}} // the first flag, where it is cut
 	for _, b := range []body{
 		&closedBody{string(aJob), 1 << 32},
 		&reportBody{Job: string(aJob), State: 256 + uint64(grid.Running)},
 		&reportBody{Job: string(aJob), State: uint64(grid.Running), Attempt: 1 << 40},
 		&errorBody{Of: 257},
+		flagged,
+		&requestBody{Job: string(aJob), User: "alice", Cancel: true, Wish: uint64(WishHistory)}, // two wishes
 	} {
 		var c check
 		if b.message(&c); c.err == nil {
