@@ -51,6 +51,8 @@ type node struct {
 	env []string // of the wrapper itself
 }
 
+// ulids number the attempts of this process. Its own number is in them too: the wrapper ends what has the mark of its
+// attempt, also where another run of these tests has started it.
 var ulids atomic.Uint64
 
 func newNode(t *testing.T, shell []string, p grid.Program) *node {
@@ -60,7 +62,7 @@ func newNode(t *testing.T, shell []string, p grid.Program) *node {
 		t.Fatal(err)
 	}
 	n := &node{T: t, shell: shell, Spec: Spec{
-		ID:   grid.AttemptID{Job: grid.NewJobID("here", fmt.Sprintf("01%024d", ulids.Add(1))), Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 3},
+		ID:   grid.AttemptID{Job: grid.NewJobID("here", fmt.Sprintf("01%012d%012d", os.Getpid(), ulids.Add(1))), Epoch: grid.Epoch{Term: 1, Hop: 2}, Attempt: 3},
 		Site: "here", Work: filepath.Join(dir, "work"), Control: filepath.Join(dir, "ctl"), Program: p,
 		Limit: grid.Hour, Grace: 200 * time.Millisecond, Environment: []string{"PATH=/usr/bin:/bin"}, Path: "/usr/bin:/bin",
 	}}
