@@ -120,9 +120,9 @@ func (p *parser) told(e *element, err error) {
 // instant reads an xsd:dateTime, which must have a zone.
 func (p *parser) instant(e *element) grid.Tick {
 	s := p.word(e)
-	t, err := time.Parse(time.RFC3339Nano, s)
+	t, err := time.ParseInLocation(time.RFC3339Nano, s, time.UTC)
 	if err != nil {
-		if _, err := time.Parse("2006-01-02T15:04:05.999999999", s); err == nil {
+		if _, err := time.ParseInLocation("2006-01-02T15:04:05.999999999", s, time.UTC); err == nil {
 			p.at(e.at, "%s is %s, which has no zone: write %sZ for UTC, or its offset as in %s+01:00", e.local, quote(s), s, s)
 			return 0
 		}

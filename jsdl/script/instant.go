@@ -93,7 +93,7 @@ func timeOfDay(s string) (time.Duration, bool) {
 		return time.Duration(h) * time.Hour, true
 	}
 	for _, form := range clockForms {
-		if t, err := time.Parse(form, strings.ReplaceAll(s, " ", "")); err == nil {
+		if t, err := time.ParseInLocation(form, strings.ReplaceAll(s, " ", ""), time.UTC); err == nil {
 			return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second, true
 		}
 	}

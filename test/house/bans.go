@@ -14,6 +14,7 @@ import (
 //	doc        packages without a package comment    the comment is where a format or protocol is specified
 //	sleep      time.Sleep in tests, and to receive   a test that sleeps is slow or flaky: wait for the
 //	           of time.After alone (see [pauses])    condition (in a synctest bubble it is free; see [bubbles])
+//	           time.Sleep outside of programs        nobody can end it early, and tests that call it sleep too
 //	dot        imports by a dot                      what is used must be seen, by readers and by these rules
 //	print      fmt.Print, fmt.Scan and println       what a program prints is decided in its main; a library
 //	           outside of programs                   returns or logs
@@ -94,6 +95,8 @@ func bansOf(f file, bubbles *bubbles) []Breach {
 		switch {
 		case (from == "time" && name == "Sleep" || naps[n]) && test && !bubbles.contains(n.Pos()):
 			note(n, "sleep", "a test that sleeps is slow or flaky: wait for the condition, or sleep in a bubble of testing/synctest")
+		case from == "time" && name == "Sleep" && !test && !program:
+			note(n, "sleep", "nobody can end a sleep early: select on a timer and on what ends the wait")
 		case from == "fmt" && (strings.HasPrefix(name, "Print") || strings.HasPrefix(name, "Scan")) && !program && !test:
 			note(n, "print", "only programs print, and read what is typed: return it, log it, or take an io.Writer or io.Reader")
 		case from == "log":

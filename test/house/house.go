@@ -1,6 +1,6 @@
 // Package house checks how the code is laid out: which package may import which
 // ([Layers]), what the pure packages may not touch ([Purity]), what programs do without
-// ([Links]), how long a file may be ([Lengths]), and a short list of bans, each with its reason ([Bans]).
+// ([Links]), that all of it is one module ([Modules]), how long a file may be ([Lengths]), and a short list of bans, each with its reason ([Bans]).
 //
 // # Layers
 //
@@ -21,7 +21,7 @@
 //
 // grid, steps, jsdl, plan, pool, reserve, budget, flow, flow/enact, wire, broker/core, sim/brokers, sim/faults, sim/replay/counted and sim/workload decide and never act: time,
 // identifiers and randomness are inputs, which makes every decision repeatable. They have no network, no operating system, no context, no clock, no zone
-// of the machine, no goroutine, no select, no global randomness. Of ours they import only what is pure too,
+// of the machine, no goroutine, no channel, no global randomness, and no variable that remembers. Of ours they import only what is pure too,
 // of others what is on a list. It is the package that counts, with all that lies below it, whatever its files are called
 // and whatever system they are for.
 package house
@@ -49,7 +49,9 @@ type Package struct {
 	Imports                            []string
 	Deps                               []string // all that is linked with it
 	GoFiles, TestGoFiles, XTestGoFiles []string
-	CgoFiles, IgnoredGoFiles, SFiles   []string // with C, for other systems, in assembly
+	CgoFiles, IgnoredGoFiles           []string // with C, for other systems
+	SFiles, CFiles, HFiles, SysoFiles  []string // not in Go
+	IgnoredOtherFiles                  []string // for other systems
 }
 
 // Name of p inside its module: "pbs/embedded", "" for the top.

@@ -29,6 +29,10 @@ func isPure(inside string) bool {
 // Layers finds the imports that do not go down.
 func Layers(list []Package) ([]Breach, error) {
 	var out []Breach
+	known := make(map[string]bool)
+	for _, p := range list {
+		known[p.ImportPath] = true
+	}
 	for _, p := range list {
 		imports, err := imports(p)
 		if err != nil {
@@ -39,6 +43,9 @@ func Layers(list []Package) ([]Breach, error) {
 				continue
 			}
 			to := strings.TrimPrefix(strings.TrimPrefix(path, p.Module.Path), "/")
+			if !known[path] {
+				out = append(out, Breach{p.inside(), fmt.Sprintf("imports %s, which is no package of this module: it is not looked at", path)})
+			}
 			if why := crosses(p.inside(), to, path); why != "" {
 				out = append(out, Breach{p.inside(), why})
 			}

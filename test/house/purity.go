@@ -3,15 +3,17 @@ package house
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
+	"path"
+	"slices"
 	"strings"
 )
 
 // harmless are the imports that neither act on the world nor look at it. Others are not
-// for pure code, known or not: what is added here is looked at first. (Of time, math/rand and
-// fmt only a part is harmless: see clock, zone, seeded and [Bans].)
-var harmless = words(`bytes cmp container/heap container/list crypto/ed25519 crypto/sha256 crypto/sha512 encoding/base32 encoding/base64
-	encoding/binary encoding/hex encoding/json encoding/xml errors fmt hash hash/fnv io iter maps math math/big math/bits math/rand math/rand/v2
-	path reflect regexp slices sort strconv strings text/template time unicode unicode/utf8 unique
+// for pure code, known or not: what is added here is looked at first, and what nobody imports any more goes. (Of time, math/rand and
+// reflect only a part is harmless: see [barred].)
+var harmless = words(`bytes cmp container/heap crypto/sha256 encoding/base32 encoding/binary encoding/json encoding/xml errors fmt hash/fnv io iter maps math
+	math/bits math/rand/v2 path reflect slices sort strconv strings time unicode unicode/utf8
 	github.com/vmihailenco/msgpack/v5 lukechampine.com/blake3`)
 
 // impure are imports that act on the world, or look at it, and why not; a path stands for all below it.
@@ -35,17 +37,32 @@ var impure = map[string]string{
 	"C":                    "it is all in Go",
 }
 
-// clock is what package time has that looks at the clock or waits for it.
-var clock = words("Now Since Until Sleep After AfterFunc Tick NewTimer NewTicker")
+// barred is what harmless packages have that is not, and why; "*" is all but what is in [seeded].
+var barred = map[string]map[string]string{
+	"time": reasons(
+		"time is an input", "Now Since Until Sleep After AfterFunc Tick NewTimer NewTicker Timer Ticker",
+		"the zone of the machine is an input", "Local LoadLocation Parse"), // Parse takes the machine's zone where the offset is its own: ParseInLocation
+	"math/rand":    {"*": "randomness is an input: it is the global generator"},
+	"math/rand/v2": {"*": "randomness is an input: it is the global generator"},
+	"reflect":      reasons("order must not depend on a scheduler", "Select MakeChan ChanOf"),
+}
 
-// zone is what it has that looks where the machine stands; what is of the next has to be put into a zone at once.
-var (
-	zone    = words("Local LoadLocation")
-	instant = words("Unix UnixMilli UnixMicro")
-)
+// instant is what package time has that has to be put into a zone at once.
+var instant = words("Unix UnixMilli UnixMicro")
 
 // seeded is what math/rand has besides the functions of its global generator.
-var seeded = words("New NewSource NewZipf NewPCG NewChaCha8 Rand Source Source64 Zipf PCG ChaCha8")
+var seeded = words("New NewZipf NewPCG NewChaCha8 Rand Source Zipf PCG ChaCha8")
+
+// reasons maps names to why they are barred, of pairs of a reason and its names.
+func reasons(pairs ...string) map[string]string {
+	out := make(map[string]string)
+	for i := 0; i < len(pairs); i += 2 {
+		for name := range words(pairs[i+1]) {
+			out[name] = pairs[i]
+		}
+	}
+	return out
+}
 
 func words(s string) map[string]bool {
 	set := make(map[string]bool)
@@ -62,18 +79,18 @@ func Purity(list []Package) ([]Breach, error) {
 		if !isPure(p.inside()) {
 			continue
 		}
-		for _, name := range p.SFiles {
-			out = append(out, Breach{p.inside() + "/" + name, "assembly in pure code: it is all in Go"})
+		for _, name := range slices.Concat(p.SFiles, p.CFiles, p.HFiles, p.SysoFiles, p.IgnoredOtherFiles) {
+			out = append(out, Breach{p.inside() + "/" + name, "no Go: pure code is all in Go"})
 		}
 		all, err := files(p)
 		if err != nil {
 			return nil, err
 		}
+		all = slices.DeleteFunc(all, func(f file) bool { return f.test })
 		for _, f := range all {
-			if !f.test {
-				out = append(out, impurities(f)...)
-			}
+			out = append(out, impurities(f)...)
 		}
+		out = append(out, remembered(all)...)
 	}
 	return out, nil
 }
@@ -99,25 +116,65 @@ func impurities(f file) []Breach {
 			note(spec, "imports %s in pure code: %s", got, whyNot(got))
 		}
 	}
-	placed := placed(f)
+	placed, declared := placed(f), declared(f)
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		from, name := f.selected(n)
-		switch {
-		case from == "time" && (zone[name] || instant[name] && !placed[n]):
-			note(n, "uses time.%s in pure code: the zone of the machine is an input", name)
-		case from == "time" && clock[name]:
-			note(n, "uses time.%s in pure code: time is an input", name)
-		case (from == "math/rand" || from == "math/rand/v2") && !seeded[name]:
-			note(n, "uses the global generator, rand.%s, in pure code: randomness is an input", name)
+		why := barred[from][name]
+		if any := barred[from]["*"]; any != "" && !seeded[name] {
+			why = any
 		}
-		switch n.(type) {
+		if from == "time" && instant[name] && !placed[n] {
+			why = "the zone of the machine is an input"
+		}
+		if why != "" {
+			note(n, "uses %s.%s in pure code: %s", path.Base(strings.TrimSuffix(from, "/v2")), name, why)
+		}
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			if n.Name != nil && n.Name.Name == "." {
+				note(n, "imports by a dot in pure code: what is used of it cannot be seen")
+			}
 		case *ast.GoStmt:
 			note(n, "starts a goroutine in pure code: order must not depend on a scheduler")
 		case *ast.SelectStmt:
 			note(n, "selects in pure code: order must not depend on a scheduler")
+		case *ast.ChanType:
+			note(n, "has a channel in pure code: order must not depend on a scheduler")
+		case *ast.FuncType:
+			if !declared[n] && f.clock(n) {
+				note(n, "takes a clock into pure code: time is an input, an instant with each call")
+			}
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Local" && len(n.Args) == 0 {
+				note(n, "calls Local in pure code: the zone of the machine is an input")
+			}
+		case *ast.BasicLit:
+			if n.Kind == token.STRING && strings.Contains(n.Value, "%p") {
+				note(n, "prints an address in pure code: it is another in each run")
+			}
 		}
 		return true
 	})
+	return out
+}
+
+// clock tells of the type of a function that is given nothing and tells an instant.
+func (f file) clock(t *ast.FuncType) bool {
+	if t.Params.NumFields() > 0 || t.Results.NumFields() != 1 {
+		return false
+	}
+	from, name := f.selected(t.Results.List[0].Type)
+	return from == "time" && name == "Time"
+}
+
+// declared are the types of functions with a name, which take nothing into a package.
+func declared(f file) map[*ast.FuncType]bool {
+	out := make(map[*ast.FuncType]bool)
+	for _, d := range f.syntax.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok {
+			out[d.Type] = true
+		}
+	}
 	return out
 }
 

@@ -73,7 +73,7 @@ func freeze() {
 		if running == 0 {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) //house:allow sleep: for the kernel to stop them, which nobody tells
 	}
 }
 

@@ -42,7 +42,7 @@ func Marked(variable string, leader control.Process, fresh bool) (killed, left i
 		if left == 0 || time.Now().After(deadline) {
 			return killed, left
 		}
-		time.Sleep(5 * time.Millisecond) // for the kernel to end them
+		time.Sleep(5 * time.Millisecond) //house:allow sleep: for the kernel to end them, which nobody tells
 	}
 }
 

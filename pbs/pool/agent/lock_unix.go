@@ -18,7 +18,7 @@ func lock(dir string) (*os.File, error) {
 		return nil, err
 	}
 	// What a killed agent had just forked holds the lock until it has become another program.
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { //house:allow sleep: a second at most, before the agent is one
 		if err = flock(f, syscall.LOCK_EX); err == nil {
 			return f, nil
 		}

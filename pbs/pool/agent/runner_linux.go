@@ -280,7 +280,7 @@ const lingering = 10 * time.Second
 // dismiss waits until the supervisor of an agent that is no more has ended: were its program swept away first, that would seem to have ended
 // by itself.
 func dismiss(supervisor control.Process, patience time.Duration) {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) { //house:allow sleep: until a process that is no child has ended, within its patience
 		if alive, err := supervisor.Alive(); !alive || err != nil {
 			return
 		}

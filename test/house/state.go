@@ -1,0 +1,74 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+)
+
+// remembered finds where the code of a package changes its own variables: what a pure package remembers from one call to the next
+// is an input that nobody sees. (Through a pointer, or by a method, it is not found.)
+func remembered(all []file) []Breach {
+	shared := make(map[string]*ast.ValueSpec)
+	for _, f := range all {
+		for _, d := range f.syntax.Decls {
+			if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.VAR {
+				for _, spec := range d.Specs {
+					for _, name := range spec.(*ast.ValueSpec).Names {
+						shared[name.Name] = spec.(*ast.ValueSpec)
+					}
+				}
+			}
+		}
+	}
+	var out []Breach
+	for _, f := range all {
+		note := func(x ast.Expr) {
+			id := root(x)
+			if id == nil || shared[id.Name] == nil || id.Name == "_" {
+				return
+			}
+			if id.Obj == nil || id.Obj.Decl == shared[id.Name] { // of another file, or of this one
+				out = append(out, Breach{f.at(x), fmt.Sprintf("changes %s, a variable of a pure package: what it remembers is an input", id.Name)})
+			}
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for _, x := range n.Lhs {
+					if n.Tok != token.DEFINE {
+						note(x)
+					}
+				}
+			case *ast.IncDecStmt:
+				note(n.X)
+			case *ast.CallExpr:
+				if fun, ok := n.Fun.(*ast.Ident); ok && (fun.Name == "delete" || fun.Name == "clear") && len(n.Args) > 0 {
+					note(n.Args[0])
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// root is the variable that an expression is a part of; nil of one that is no variable's.
+func root(x ast.Expr) *ast.Ident {
+	for {
+		switch e := x.(type) {
+		case *ast.Ident:
+			return e
+		case *ast.SelectorExpr:
+			x = e.X
+		case *ast.IndexExpr:
+			x = e.X
+		case *ast.StarExpr:
+			x = e.X
+		case *ast.ParenExpr:
+			x = e.X
+		default:
+			return nil
+		}
+	}
+}
