@@ -36,7 +36,7 @@ func (s *coallocation) plan(a *allocation) {
 	r, kept := s.wholes.whole(a.rec.Of)
 	now := s.wholes.instant()
 	switch {
-	case r == nil || r.State != grid.Ready || r.CancelRequested:
+	case r.State != grid.Ready:
 	case a.awaits(r): // they are being ended: see clear
 	case !r.Job.Rerunnable && a.begun() && s.wholes.beforeRound(a.rec.Of) == open: // else other parts may run, of which nobody has told yet
 		s.endWhole(a, ending{state: grid.Failed, why: "a part of an earlier round has begun, and the program may not run twice"})

@@ -27,7 +27,7 @@ func (s *coallocation) sooner(a *allocation) {
 		s.stay(a, "not all sites have said in time that it may begin sooner")
 	case a.rec.Sooner > 0:
 		s.wake(a, a.rec.Sooner-s.cfg.Lead/4)
-	case whole == nil || !whole.Job.Coallocation.Early || !a.mayBeSooner() || a.rec.Start <= now+2*s.cfg.Lead:
+	case !whole.Job.Coallocation.Early || !a.mayBeSooner() || a.rec.Start <= now+2*s.cfg.Lead:
 	case a.sooner == 0:
 		s.againSooner(a)
 	case now >= a.sooner:

@@ -19,9 +19,6 @@ func (s *coallocation) abandon(a *allocation, why string) {
 // will be. After it what the start tokens say decides.
 func (s *coallocation) giveUp(a *allocation) {
 	whole, _ := s.wholes.whole(a.rec.Of)
-	if whole == nil {
-		return
-	}
 	switch {
 	case a.rec.Go == 0 || whole.Job.Rerunnable:
 	case a.awaits(whole):
@@ -97,7 +94,7 @@ func (s *coallocation) conclude(a *allocation, list []*grid.AllocatedPart) {
 	var whys []string
 	var cut, lost bool
 	whole, _ := s.wholes.whole(a.rec.Of)
-	wished := whole != nil && whole.CancelRequested || count(list, func(p *grid.AllocatedPart) bool { return p.Fate == grid.Killed }) == len(list)
+	wished := whole.CancelRequested || count(list, func(p *grid.AllocatedPart) bool { return p.Fate == grid.Killed }) == len(list)
 	for _, p := range list {
 		r := s.wholes.part(p.Job)
 		if r == nil {
@@ -114,7 +111,7 @@ func (s *coallocation) conclude(a *allocation, list []*grid.AllocatedPart) {
 	if cut && lost && of.state == grid.Completed {
 		of.state = grid.Lost // others were ended because of one that was given up, and whose result has come after all
 	}
-	if whole != nil && whole.CancelRequested && of.state == grid.Killed && whole.Overdue {
+	if whole.CancelRequested && of.state == grid.Killed && whole.Overdue {
 		of.state = grid.CancelledDeadline
 	}
 	of.why = clip(strings.Join(whys, "; "))

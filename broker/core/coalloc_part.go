@@ -79,9 +79,6 @@ func (s *coallocation) failed(p *grid.AllocatedPart) (why string, is bool) {
 // stage makes the parts and hands them to their sites.
 func (s *coallocation) stage(a *allocation) {
 	whole, _ := s.wholes.whole(a.rec.Of)
-	if whole == nil {
-		return
-	}
 	list, sites := a.current(), a.sites()
 	there := 0
 	for _, p := range list {
@@ -248,11 +245,7 @@ func (s *coallocation) together(a *allocation) {
 			s.tellPart(a, p, true, nil)
 		}
 	}
-	whole, _ := s.wholes.whole(a.rec.Of)
-	if whole == nil {
-		return
-	}
-	if !whole.Job.Coallocation.Survive {
+	if whole, _ := s.wholes.whole(a.rec.Of); !whole.Job.Coallocation.Survive {
 		s.endOthers(list)
 	}
 	if count(list, func(p *grid.AllocatedPart) bool { return p.Fate != 0 }) == len(list) {

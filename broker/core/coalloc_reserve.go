@@ -116,9 +116,6 @@ func (s *coallocation) reserve(a *allocation) {
 func (s *coallocation) reserveAt(a *allocation, p *grid.AllocatedPart) {
 	now := s.wholes.instant()
 	r, _ := s.wholes.whole(a.rec.Of)
-	if r == nil {
-		return
-	}
 	if said := a.said[saying{sayReserve, p.Reservation}]; said.since != 0 && now-said.since > s.cfg.Limit/2 {
 		s.refusedBy(a, p, "no answer")
 		return

@@ -129,8 +129,7 @@ func (c *search) askTargets(r *round) {
 // when it has them.
 func (c *search) mayHold(m *member, jobs []grid.JobID) bool {
 	return slices.ContainsFunc(jobs, func(id grid.JobID) bool {
-		j := c.jobs[id]
-		return j == nil || m.site.Holds(&j.rec.Job.Demand)
+		return m.site.Holds(&c.jobs[id].rec.Job.Demand)
 	})
 }
 
@@ -266,9 +265,6 @@ func (c *search) extendRound() {
 // endRound decides every job of the round with the answers there are.
 func (c *search) endRound() {
 	r := c.round
-	if r == nil {
-		return
-	}
 	if r.later { // this site's own answer takes its time
 		r.later = false
 		c.letGo(r)

@@ -229,9 +229,6 @@ func (c *search) hopsOf(j *job) uint32 {
 func (c *search) endPass() {
 	p := &c.passes
 	r := p.round
-	if r == nil {
-		return
-	}
 	p.round = nil
 	c.disarmGeneral(passDeadline)
 	open := c.openOffers()

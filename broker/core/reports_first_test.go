@@ -121,12 +121,7 @@ func TestWhatAnUnknownMemberWouldAnswer(t *testing.T) {
 	t.Parallel()
 	m := &search{kernel: kernelOf(&others{})}
 	j := &job{rec: grid.Record{Job: jobOf(me, "a", "1")}}
-	for name, k := range map[string]struct {
-		of *job
-		at *member
-	}{"it has told no speed": {j, &member{}}, "the job is gone": {nil, &member{site: grid.Site{Speed: 1}}}} {
-		if least, most := m.waits(k.of, k.at); least != (grid.Estimate{}) || most.Refusal == nil || most.Refusal.Reason != notAsked {
-			t.Errorf("%s: %+v, %+v", name, least, most)
-		}
+	if least, most := m.waits(j, &member{}); least != (grid.Estimate{}) || most.Refusal == nil || most.Refusal.Reason != notAsked {
+		t.Errorf("it has told no speed: %+v, %+v", least, most)
 	}
 }

@@ -37,9 +37,7 @@ func (c *search) askWhoCould(r *round) {
 	least, most := c.foretell(r)
 	need, used := map[grid.PeerID]bool{}, map[grid.PeerID]bool{}
 	for i, id := range r.jobs {
-		if j := c.jobs[id]; j != nil {
-			c.needed(r, i, j, least, most, need, used)
-		}
+		c.needed(r, i, c.jobs[id], least, most, need, used)
 	}
 	for p, a := range most {
 		if r.replies[p] = a; need[p] {
@@ -93,7 +91,7 @@ func leastWait(e grid.Estimate) grid.Tick {
 // waits are the least and the most that a member would answer to a question about a job.
 func (c *search) waits(of *job, m *member) (least, most grid.Estimate) {
 	unknown := grid.Estimate{Refusal: forNow(notAsked)}
-	if of == nil || !(m.site.Speed > 0) {
+	if !(m.site.Speed > 0) {
 		return grid.Estimate{}, unknown
 	}
 	j := &of.rec.Job
@@ -166,11 +164,7 @@ func (c *search) askWhoCouldGain(r *round) {
 		r.replies[p] = a
 	}
 	for i, id := range r.jobs {
-		j := c.jobs[id]
-		if j == nil {
-			continue
-		}
-		rows := c.waitingRows(j, r, i, map[grid.PeerID]int{})
+		rows := c.waitingRows(c.jobs[id], r, i, map[grid.PeerID]int{})
 		for _, row := range rows[1:] {
 			if row.Refusal == nil && (rows[0].Refusal != nil || rows[0].Total-row.Total > c.leastGain(&rows[0])) {
 				need[row.Peer] = true

@@ -1,0 +1,221 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// What its user, or its home, wants no more is killed as soon as it is known to run, however that becomes known.
+func TestWhatIsNotWantedIsKilledWhenItRuns(t *testing.T) {
+	t.Parallel()
+	wishes := map[string]func(*grid.Record){
+		"wanted":     func(*grid.Record) {},
+		"cancelled":  func(r *grid.Record) { r.CancelRequested = true },
+		"superseded": func(r *grid.Record) { r.Superseded = grid.Epoch{Term: 9} },
+		"given up":   func(r *grid.Record) { r.Superseded = r.Epoch },
+	}
+	for how, hear := range map[string]func(*execution, *job){
+		"its files are damaged, and it is listed": func(m *execution, j *job) { m.runsUnseen(j) },
+		"its token cannot be taken":               func(m *execution, j *job) { m.untaken(j, "torn") },
+		"its token was taken":                     func(m *execution, j *job) { m.startedAfterAll(j) },
+		"it is hidden, and its token was taken":   func(m *execution, j *job) { j.rec.Missing = 5; m.startedAfterAll(j) },
+		"it says so":                              func(m *execution, j *job) { m.running(j, grid.Progress{Phase: grid.Started, Started: 7}) },
+	} {
+		for wish, change := range wishes {
+			o := &others{}
+			r := runningHere(func(r *grid.Record) { r.State, r.Started = grid.Assigned, 0 })
+			change(&r)
+			k := kernelOf(o, r)
+			m := &execution{kernel: k, estimator: o, gates: o, home: o, ownership: o, recovery: o, search: o, terms: o, strays: map[grid.AttemptID]int{}}
+			hear(m, k.jobs[r.Job.ID])
+			_, killed := only[Kill](k.out)
+			want := wish == "cancelled" || wish == "superseded" && how != "it is hidden, and its token was taken"
+			if killed != want {
+				t.Errorf("%s, %s: killed %t", how, wish, killed)
+			}
+		}
+	}
+}
+
+// A directory that cannot be read says nothing new of an attempt that is asked after, nor of what another site has.
+func TestAnUnreadableDirectoryOfWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		change func(*grid.Record)
+		doubts bool
+	}{
+		"it waits for its start": {func(r *grid.Record) { r.State, r.Started, r.Attempt = grid.Ready, 0, 0 }, true},
+		"it is submitted":        {func(r *grid.Record) { r.State, r.Started = grid.Assigned, 0 }, false},
+		"it runs":                {func(*grid.Record) {}, false},
+		"another has it":         {func(r *grid.Record) { r.State, r.Role, r.Owner = grid.Ready, grid.Watching, her }, false},
+	} {
+		r := runningHere(k.change)
+		o := &others{}
+		kernel := kernelOf(o, r)
+		m := &execution{kernel: kernel, estimator: o, gates: o, home: o, ownership: o, recovery: o, search: o, terms: o}
+		j := kernel.jobs[r.Job.ID]
+		m.unreadable(j)
+		if doubts := j.damaged != 0 && j.rec.Reason != ""; doubts != k.doubts {
+			t.Errorf("%s: damaged since %d: %q", name, j.damaged, j.rec.Reason)
+		}
+		kernel.now += patience
+		if m.unreadable(j); (j.rec.End == grid.Lost) != k.doubts {
+			t.Errorf("%s: in the end it is %v", name, j.rec.End)
+		}
+	}
+}
+
+// What was collected of an epoch that is over, or twice, changes nothing.
+func TestOutputOfBefore(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		state grid.State
+		epoch grid.Epoch
+		ends  bool
+	}{
+		"its own":          {grid.Finished, grid.Epoch{Term: 1}, true},
+		"of another epoch": {grid.Finished, grid.Epoch{Term: 1, Hop: 1}, false},
+		"of a new run":     {grid.Running, grid.Epoch{Term: 1}, false},
+	} {
+		r := runningHere(func(r *grid.Record) { r.State, r.End = k.state, grid.Completed })
+		c := signed(r)
+		j := c.job(r.Job.ID)
+		j.reading = true
+		c.Step(c.now+1, Collected{Job: r.Job.ID, Epoch: k.epoch, Outputs: grid.Manifest{{Path: "out"}}})
+		if j = c.job(r.Job.ID); j.rec.State.Terminal() != k.ends || (len(j.rec.Outputs) > 0) != k.ends || !k.ends && j.reading {
+			t.Errorf("%s: it is %v with %v", name, j.rec.State, j.rec.Outputs)
+		}
+	}
+	j := jobOf(me, "a", "1")
+	at := grid.Epoch{Term: 1, Hop: 2}
+	for name, k := range map[string]struct {
+		state grid.State
+		epoch grid.Epoch
+		ends  bool
+	}{
+		"its own":          {grid.StageOut, at, true},
+		"of another epoch": {grid.StageOut, grid.Epoch{Term: 1, Hop: 1}, false},
+		"of a new run":     {grid.Running, at, false},
+	} {
+		r := grid.Record{Job: j, State: k.state, Run: grid.Run{Started: 5, Outputs: grid.Manifest{{Path: "out", Size: 1}}}, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at}}
+		if k.state == grid.StageOut {
+			r.End = grid.Completed
+		}
+		c := signed(r)
+		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: k.epoch, Set: OutputFiles})
+		if got := c.job(j.ID).rec.State; got.Terminal() != k.ends {
+			t.Errorf("fetched, %s: it is %v", name, got)
+		}
+	}
+}
+
+// Output that can never be fetched is given up after some tries, and the job ends without it; what may mend is tried on.
+func TestOutputThatCannotBeFetched(t *testing.T) {
+	t.Parallel()
+	for _, final := range []bool{true, false} {
+		j := jobOf(me, "a", "1")
+		at := grid.Epoch{Term: 1, Hop: 2}
+		c := signed(grid.Record{
+			Job: j, State: grid.StageOut, Run: grid.Run{End: grid.Completed, Started: 5, Outputs: grid.Manifest{{Path: "out", Size: 1}}},
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at},
+		})
+		for n := 1; n <= maxFinal; n++ {
+			if c.job(j.ID).rec.State.Terminal() {
+				t.Fatalf("final %t: given up after %d tries", final, n-1)
+			}
+			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: "it has none", Final: final})
+		}
+		r := c.job(j.ID).rec
+		if r.State.Terminal() != final || final && (r.State != grid.Completed || len(r.Outputs) > 0 || r.Reason != "its output could not be fetched: it has none") {
+			t.Errorf("final %t: it is %v with %v: %q", final, r.State, r.Outputs, r.Reason)
+		}
+	}
+}
+
+// An administrator says that nothing of a job runs which was never seen to start: it has a time of start all the same, as it has one of its
+// end, and what is known of a start stays.
+func TestADeadJobHasATimeOfStart(t *testing.T) {
+	t.Parallel()
+	for _, started := range []grid.Tick{0, 900_000} {
+		r := runningHere(func(r *grid.Record) {
+			if r.Started = started; started == 0 {
+				r.State = grid.Assigned
+			}
+		})
+		c := signed(r)
+		c.Step(1_000_007, EndJob{Token: 1, Job: r.Job.ID, Dead: true, By: "root"})
+		if j := c.job(r.Job.ID).rec; j.Finished != 1_000_007 || started == 0 && j.Started != 1_000_007 || started != 0 && j.Started != started {
+			t.Errorf("started at %d: it has run from %d to %d", started, j.Started, j.Finished)
+		}
+	}
+}
+
+// A launch that fails again and again ends the job, with the last reason; what passes by itself does not count.
+func TestALaunchThatAlwaysFails(t *testing.T) {
+	t.Parallel()
+	o := &others{}
+	r := runningHere(func(r *grid.Record) {
+		r.State, r.Started, r.Reason = grid.Assigned, 0, "submission failed: no such queue"
+	})
+	k := kernelOf(o, r)
+	m := &execution{kernel: k, estimator: o, gates: o, home: o, ownership: o, recovery: o, search: o, terms: o}
+	j := k.jobs[r.Job.ID]
+	j.fails = maxFails - 1
+	if m.launch(j, "again"); j.rec.Attempt != 2 {
+		t.Fatalf("attempt %d", j.rec.Attempt)
+	}
+	j.fails = maxFails
+	if m.launch(j, "again"); j.rec.Attempt != 2 || j.rec.End != grid.Failed || j.rec.Reason == "" {
+		t.Errorf("attempt %d, it has ended %v: %q", j.rec.Attempt, j.rec.End, j.rec.Reason)
+	}
+	for kind, counts := range map[grid.RefusalKind]bool{grid.Temporary: false, grid.Permanent: true, 0: true} {
+		c := signed(runningHere(func(r *grid.Record) { r.State, r.Started = grid.Assigned, 0 }))
+		j := c.job(r.Job.ID)
+		c.Step(c.now+1, Launched{ID: c.attempt(j), Err: "no", Kind: kind})
+		if (j.fails > 0) != counts {
+			t.Errorf("kind %d: %d failures", kind, j.fails)
+		}
+	}
+}
+
+// A timer of the batch system that fires for a job which has gone on to another site asks nothing.
+func TestABatchTimerOfBefore(t *testing.T) {
+	t.Parallel()
+	for role, asks := range map[grid.Role]bool{grid.Owning: true, grid.Tombstone: false} {
+		o := &others{}
+		r := runningHere(func(r *grid.Record) { r.Role = role })
+		k := kernelOf(o, r)
+		m := &execution{kernel: k, estimator: o, gates: o, home: o, ownership: o, recovery: o, search: o, terms: o}
+		m.batchDue(k.jobs[r.Job.ID])
+		if _, probes := only[Probe](k.out); probes != asks {
+			t.Errorf("%s: asked %t", role, probes)
+		}
+	}
+}
+
+// A job of this home is not reported, nor one whose home has it all.
+func TestWhatIsNotReported(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		home    grid.PeerID
+		change  func(*grid.Record)
+		reports bool
+	}{
+		"owned here":          {her, func(*grid.Record) {}, true},
+		"of this home":        {me, func(*grid.Record) {}, false},
+		"its home has it all": {her, func(r *grid.Record) { r.Closed = true }, false},
+		"only offered":        {her, func(r *grid.Record) { r.Role = grid.Prepared }, false},
+	} {
+		r := runningHere(func(r *grid.Record) { r.Job.Home = k.home })
+		k.change(&r)
+		o := &others{}
+		kernel := kernelOf(o, r)
+		m := &home{kernel: kernel, budgets: o, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
+		m.report(kernel.jobs[r.Job.ID])
+		if s, said := only[Send](kernel.out); said != k.reports || said && s.Message.Kind() != wire.KindReport {
+			t.Errorf("%s: reported %t", name, said)
+		}
+	}
+}
