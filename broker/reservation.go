@@ -68,18 +68,12 @@ func (b *Broker) listReservations(ctx context.Context) {
 // Reserve asks a site for a reservation of a user here, and confirms it.
 func (b *Broker) Reserve(ctx context.Context, at grid.PeerID, m wire.Reserve) (r grid.Reservation, slack grid.Tick, err error) {
 	a, err := b.request(ctx, func(t core.Token) core.Request { return core.ReserveRequest{Token: t, To: at, Reserve: m} })
-	if err == nil {
-		err = a.Err
-	}
 	return a.Reservation, a.Slack, err
 }
 
 // Release gives a reservation up, which the caller may do.
 func (b *Broker) Release(ctx context.Context, id grid.ReservationID, by string) (grid.Reservation, error) {
 	a, err := b.request(ctx, func(t core.Token) core.Request { return core.ReleaseRequest{Token: t, ID: id, By: by} })
-	if err == nil {
-		err = a.Err
-	}
 	return a.Reservation, err
 }
 
@@ -88,9 +82,6 @@ func (b *Broker) ChangeReservation(ctx context.Context, id grid.ReservationID, s
 	a, err := b.request(ctx, func(t core.Token) core.Request {
 		return core.ChangeRequest{Token: t, ID: id, Start: start, Length: length, Nodes: nodes}
 	})
-	if err == nil {
-		err = a.Err
-	}
 	return a.Reservation, err
 }
 
