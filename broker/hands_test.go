@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // hands are ports that note what they are asked, and fail as they are told.
 type hands struct {
 	shell
+	mu          sync.Mutex // of calls and fails
 	calls       []string
 	fails       map[string]error // by the name of the call
 	unavailable bool             // what fails of Bring
@@ -28,8 +30,17 @@ type hands struct {
 }
 
 func (h *hands) call(name string, args ...any) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.calls = append(h.calls, fmt.Sprint(append([]any{name, ":"}, args...)...))
 	return h.fails[name]
+}
+
+// only lets one call fail from now on, or none ("").
+func (h *hands) only(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fails = map[string]error{name: errBoom}
 }
 
 func (h *hands) Snapshot(context.Context) (plan.Snapshot, error) {
