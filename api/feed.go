@@ -21,7 +21,7 @@ import (
 //	event: reset     id: POSITION               what came behind the position asked for is not known any more
 //
 // What is told is durable, and what changed several times meanwhile is told once. A client that has lost the connection
-// goes on behind the last position that it got (Last-Event-ID, or after=); after a reset it lists the jobs, and has
+// goes on behind the last position that it got (Last-Event-ID, which counts more, or after=); after a reset it lists the jobs, and has
 // missed nothing. A feed begins at "now", ends after Limits.Stream, and counts as a long poll.
 
 // Position is a place in the feed: of a life of the journal, how far that has come. The zero value is "now".
@@ -82,9 +82,9 @@ type Removal struct {
 
 // changes answers until the client goes, the server stops, or Limits.Stream is over: then the client comes again.
 func (s *Server) changes(r *request) error {
-	text := r.Header.Get("Last-Event-ID")
-	if q := r.URL.Query(); q.Has("after") {
-		text = q.Get("after")
+	text := r.Header.Get("Last-Event-ID") // a browser that comes again sends it, with the address that it began with
+	if text == "" {
+		text = r.URL.Query().Get("after")
 	}
 	at, err := ParsePosition(text)
 	if err != nil {

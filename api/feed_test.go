@@ -109,6 +109,10 @@ func TestFeedRefuses(t *testing.T) {
 			t.Errorf("Last-Event-ID: %s: %d %+v", bad, code, f)
 		}
 	}
+	stale := func(r *http.Request) { r.Header.Set("Last-Event-ID", "x") }
+	if code, _ := raw(t, s.Addresses()[0], stale, "GET", "/v1/changes?after=0000000000000001.1", ""); code != http.StatusBadRequest {
+		t.Errorf("where a browser comes again the address has the first position still, and the header the last: the answer is %d", code)
+	}
 	c := client(t, api.ClientConfig{Address: s.Addresses()[0]})
 	next(t, listen(t, c, api.Position{}), api.EventHere)
 	err := c.Changes(t.Context(), api.Position{}, func(api.FeedEvent) error { return nil })

@@ -16,7 +16,8 @@ const mostChanges = 1 << 13
 const mostAtOnce = 256
 
 // feed remembers which jobs have changed, each when that was durable: all that did in the present life of the journal, or
-// as many as it can hold. A position in it is how many changes there were in that life.
+// as many as it can hold. A position in it is that life, and how many changes this program has noted so far: it never goes back,
+// so that none is given twice, also where one who still has the life before comes between.
 type feed struct {
 	mu    sync.Mutex
 	life  uint64
@@ -36,7 +37,7 @@ func newFeed() *feed { return &feed{more: make(chan struct{})} }
 // follow begins anew where the journal has begun a life: what changed before may not all have been noted.
 func (f *feed) follow(life uint64) {
 	if life != 0 && life != f.life {
-		f.life, f.count, f.list = life, 0, nil
+		f.life, f.list = life, nil
 	}
 }
 

@@ -55,8 +55,26 @@ func TestFeed(t *testing.T) {
 			t.Errorf("%s: %v", name, list)
 		}
 	}
-	if _, next, _, known := f.since(8, next); known || next != (api.Position{Life: 8}) {
+	if _, next, _, known := f.since(8, next); known || next.Life != 8 {
 		t.Errorf("the journal was opened anew: %v, %v", next, known)
+	}
+}
+
+// Who still has the life before, when the journal was opened anew beside him, takes nothing from those who follow the new one.
+func TestFeedOverLives(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	f.note(2, changed{job: "a"})
+	_, at, _, _ := f.since(2, api.Position{})
+	f.since(1, api.Position{})
+	f.note(2, changed{job: "b"})
+	if list, _, _, known := f.since(2, at); known && !slices.Equal(ids(list), []grid.JobID{"b"}) {
+		t.Errorf("b has changed, and he hears of %v and of no gap", ids(list))
+	}
+	f.note(1, changed{job: "c"})
+	f.note(2, changed{job: "d"})
+	if list, _, _, known := f.since(2, at); known && !slices.Equal(ids(list), []grid.JobID{"b", "c", "d"}) {
+		t.Errorf("three have changed, and he hears of %v and of no gap", ids(list))
 	}
 }
 
