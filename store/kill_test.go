@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+	if what := os.Getenv(childStep); what != "" {
+		fmt.Fprintln(os.Stderr, migrateUntilKilled(what))
+		os.Exit(1)
+	}
 	mounts.Own()
 	os.Exit(m.Run())
 }
