@@ -86,7 +86,7 @@ func (c *search) where(e Where) {
 		c.whereTogether(w)
 	}
 	c.estimator.look()
-	c.armGeneral(whereDeadline, w.until-c.now)
+	c.armWheres()
 }
 
 // whereTogether has several sites chosen for a job that may have them.
@@ -232,6 +232,11 @@ func (c *search) whereDue() {
 			c.whereIs(w, c.candidates(w.job, w.round, 0))
 		}
 	}
+	c.armWheres()
+}
+
+// armWheres sets the timer to the first that has waited long enough: one that comes later puts off none before it.
+func (c *search) armWheres() {
 	if len(c.wheres) > 0 {
 		first := slices.MinFunc(c.wheres, func(a, b *where) int { return cmp.Compare(a.until, b.until) })
 		c.armGeneral(whereDeadline, max(1, first.until-c.now))
