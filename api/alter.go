@@ -99,7 +99,7 @@ func (c *Client) Alter(ctx context.Context, id grid.JobID, to Alteration) (Confi
 	if err != nil {
 		return done, fmt.Errorf("writing the request as JSON: %w", err)
 	}
-	err = c.do(ctx, http.MethodPost, jobPath(id)+"/alter", body, &done, c.config.Answer+DefaultLimits().Cancel)
+	err = c.do(ctx, http.MethodPost, jobPath(id)+"/alter", body, &done, c.config.Answer+defaultLimits().Cancel)
 	return done, err
 }
 

@@ -144,7 +144,7 @@ func (c *Client) List(ctx context.Context, f Filter, after grid.JobID, limit int
 // Wait returns once the job's state is not since, or after the broker's long poll.
 func (c *Client) Wait(ctx context.Context, id grid.JobID, since string) (Status, error) {
 	var s Status
-	err := c.do(ctx, http.MethodGet, jobPath(id)+"/wait?since="+url.QueryEscape(since), nil, &s, c.config.Answer+DefaultLimits().LongPoll)
+	err := c.do(ctx, http.MethodGet, jobPath(id)+"/wait?since="+url.QueryEscape(since), nil, &s, c.config.Answer+defaultLimits().LongPoll)
 	return s, err
 }
 

@@ -34,7 +34,7 @@ func ParseFlowID(s string) (FlowID, error) {
 // Bounds of a workflow that is handed in.
 const (
 	MaxFlowTasks   = 1000
-	MaxFlowRetries = 100
+	maxFlowRetries = 100
 )
 
 // FlowSubmission is what POST /v1/flows takes.
@@ -130,8 +130,8 @@ func (s *FlowSubmission) Parts(walltime grid.Tick) ([]FlowPart, error) {
 
 // KeptParts are the parts of a workflow that was taken before, maybe where its configurations were not bounded.
 func (s *FlowSubmission) KeptParts(walltime grid.Tick) ([]FlowPart, error) {
-	if len(s.Tasks) < 1 || len(s.Tasks) > MaxFlowTasks || s.Retries < 0 || s.Retries > MaxFlowRetries {
-		return nil, fmt.Errorf("%w: a workflow of %d tasks and %d retries: 1 to %d tasks, at most %d retries", grid.ErrInvalid, len(s.Tasks), s.Retries, MaxFlowTasks, MaxFlowRetries)
+	if len(s.Tasks) < 1 || len(s.Tasks) > MaxFlowTasks || s.Retries < 0 || s.Retries > maxFlowRetries {
+		return nil, fmt.Errorf("%w: a workflow of %d tasks and %d retries: 1 to %d tasks, at most %d retries", grid.ErrInvalid, len(s.Tasks), s.Retries, MaxFlowTasks, maxFlowRetries)
 	}
 	if s.Periodic != nil {
 		every := s.Periodic.Every()

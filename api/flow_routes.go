@@ -285,7 +285,7 @@ func (c *Client) Flows(ctx context.Context) ([]FlowStatus, error) {
 // WaitFlow returns once the workflow has ended, or after the broker's long poll.
 func (c *Client) WaitFlow(ctx context.Context, id FlowID) (FlowStatus, error) {
 	var s FlowStatus
-	err := c.do(ctx, http.MethodGet, flowPath(id)+"/wait", nil, &s, c.config.Answer+DefaultLimits().LongPoll)
+	err := c.do(ctx, http.MethodGet, flowPath(id)+"/wait", nil, &s, c.config.Answer+defaultLimits().LongPoll)
 	return s, err
 }
 

@@ -365,7 +365,7 @@ func (c *Client) Groups(ctx context.Context) (GroupPage, error) {
 // WaitGroup returns once the group has ended, or after the broker's long poll; without its jobs.
 func (c *Client) WaitGroup(ctx context.Context, id grid.GroupID) (GroupStatus, error) {
 	var s GroupStatus
-	err := c.do(ctx, http.MethodGet, groupPath(id)+"/wait"+Members{}.query(), nil, &s, c.config.Answer+DefaultLimits().LongPoll)
+	err := c.do(ctx, http.MethodGet, groupPath(id)+"/wait"+Members{}.query(), nil, &s, c.config.Answer+defaultLimits().LongPoll)
 	return s, err
 }
 

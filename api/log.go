@@ -129,7 +129,7 @@ func (c *Client) ReadLog(ctx context.Context, id grid.JobID, q LogQuery) (p LogP
 	limit := c.config.Answer
 	if q.Follow {
 		v.Set("follow", "1")
-		limit += DefaultLimits().LongPoll
+		limit += defaultLimits().LongPoll
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 )
 
 // Limits bound what clients can make a server hold. Zero fields are set to the
-// defaults of [DefaultLimits].
+// defaults of [defaultLimits].
 type Limits struct {
 	Connections         int // open at once, in all
 	ConnectionsEach     int // by one user
@@ -40,8 +40,8 @@ type Limits struct {
 	Grace    time.Duration // for running requests at the end
 }
 
-// DefaultLimits are those of a site with hundreds of users.
-func DefaultLimits() Limits {
+// defaultLimits are those of a site with hundreds of users.
+func defaultLimits() Limits {
 	return Limits{
 		Connections:         2048,
 		ConnectionsEach:     1024,
@@ -70,7 +70,7 @@ func orDefault[T int | time.Duration](x *T, d T) {
 }
 
 func (l *Limits) fill() {
-	d := DefaultLimits()
+	d := defaultLimits()
 	orDefault(&l.Connections, d.Connections)
 	orDefault(&l.ConnectionsEach, d.ConnectionsEach)
 	orDefault(&l.Waits, d.Waits)

@@ -163,6 +163,6 @@ func (c *Client) Usage(ctx context.Context, by string, since, until Time, zone s
 		q.Set("until", until.String())
 	}
 	var u Usage
-	err := c.do(ctx, http.MethodGet, "/v1/usage?"+q.Encode(), nil, &u, c.config.Answer+DefaultLimits().LongPoll)
+	err := c.do(ctx, http.MethodGet, "/v1/usage?"+q.Encode(), nil, &u, c.config.Answer+defaultLimits().LongPoll)
 	return u, err
 }

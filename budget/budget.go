@@ -96,8 +96,8 @@ func (b *Book) Changed() (changed []grid.Budget, gone []string) {
 	return changed, gone
 }
 
-// MaxHolds bounds the jobs of one user for which something is held at a time: the record of a budget has them all.
-const MaxHolds = 1000
+// maxHolds bounds the jobs of one user for which something is held at a time: the record of a budget has them all.
+const maxHolds = 1000
 
 // Short is the refusal of what costs more than is free.
 func Short(cost, free grid.Amount) *grid.Refusal {
@@ -127,14 +127,14 @@ func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span g
 	switch {
 	case i < 0 && cost == 0:
 		return nil
-	case i < 0 && len(is.Holds) == MaxHolds && !is.Holds[0].Back:
+	case i < 0 && len(is.Holds) == maxHolds && !is.Holds[0].Back:
 		return &grid.Refusal{Kind: grid.Temporary, Reason: "the budget of its user holds for as many jobs as it may", Asked: "1", Available: "0"}
 	}
 	holds := slices.Clone(is.Holds) // records that were saved share it
 	switch {
 	case i >= 0:
 		holds = slices.Delete(holds, i, i+1)
-	case len(holds) == MaxHolds:
+	case len(holds) == maxHolds:
 		holds = holds[1:] // what was given back the longest ago
 	}
 	if cost > 0 {

@@ -134,13 +134,13 @@ func TestFoundAgainMakesRoom(t *testing.T) {
 			t.Fatalf("for job %d: %v", n, no)
 		}
 	}
-	for n := range MaxHolds {
+	for n := range maxHolds {
 		hold(n)
 		book.GiveBack("ann", grid.JobID(fmt.Sprint(n)))
 	}
 	hold(0)
-	hold(MaxHolds)
-	if is, _ := book.Get("ann"); len(is.Holds) != MaxHolds || is.Holds[0].Job != "2" || is.Held() != 2e6 {
+	hold(maxHolds)
+	if is, _ := book.Get("ann"); len(is.Holds) != maxHolds || is.Holds[0].Job != "2" || is.Held() != 2e6 {
 		t.Errorf("%d, the first for %s, %v held", len(is.Holds), is.Holds[0].Job, is.Held())
 	}
 }
@@ -150,7 +150,7 @@ func TestLostJobsMakeRoom(t *testing.T) {
 	t.Parallel()
 	book := New(nil)
 	book.Grant(map[string]grid.Amount{"ann": 1e12})
-	for n := range MaxHolds + 2 {
+	for n := range maxHolds + 2 {
 		id := grid.JobID(fmt.Sprint(n))
 		if no := book.Hold("ann", id, 1, 1, grid.Hour); no != nil {
 			t.Fatal(no)
@@ -158,7 +158,7 @@ func TestLostJobsMakeRoom(t *testing.T) {
 		book.GiveBack("ann", id)
 	}
 	is, _ := book.Get("ann")
-	if len(is.Holds) != MaxHolds || is.Holds[0].Job != "2" || is.Held() != 0 {
+	if len(is.Holds) != maxHolds || is.Holds[0].Job != "2" || is.Held() != 0 {
 		t.Errorf("%d, the first for %s, %v held", len(is.Holds), is.Holds[0].Job, is.Held())
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{ConfigName, NeighboursName} {
+	for _, name := range []string{configName, neighboursName} {
 		text, err := os.ReadFile(filepath.Join("..", "configs", name))
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 	if _, err := overlay.CreateKey(filepath.Join(dir, "identity.key")); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Load(filepath.Join(dir, ConfigName))
+	c, err := Load(filepath.Join(dir, configName))
 	if err != nil {
 		t.Fatal(err)
 	}

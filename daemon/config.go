@@ -19,18 +19,18 @@ import (
 
 // Names of the files in a site's folder.
 const (
-	ConfigName     = "gbroker.yaml"
-	NeighboursName = "neighbours.yaml"
-	SocketName     = "gbroker.sock"
+	configName     = "gbroker.yaml"
+	neighboursName = "neighbours.yaml"
+	socketName     = "gbroker.sock"
 	identityName   = "identity.key"
 	tokenName      = "api.token"
 	readyName      = "ready"
 	dataName       = "data"
 )
 
-// MaxSocketPath is how long the path of a unix socket may be, in bytes: the
+// maxSocketPath is how long the path of a unix socket may be, in bytes: the
 // kernel's sun_path without the final zero.
-const MaxSocketPath = 107
+const maxSocketPath = 107
 
 // Limits of the configuration.
 const (
@@ -193,13 +193,13 @@ type NetmonConfig struct {
 // Default is the configuration of a site in dir whose file says nothing.
 func Default(dir string) Config {
 	return Config{
-		File:             filepath.Join(dir, ConfigName),
+		File:             filepath.Join(dir, configName),
 		Listen:           []string{"/ip4/0.0.0.0/tcp/4010"},
-		Socket:           filepath.Join(dir, SocketName),
+		Socket:           filepath.Join(dir, socketName),
 		Data:             filepath.Join(dir, dataName),
 		Speed:            1,
 		Batch:            defaultBatch(),
-		Neighbours:       filepath.Join(dir, NeighboursName),
+		Neighbours:       filepath.Join(dir, neighboursName),
 		Retention:        RetentionConfig{Days: 30, Bytes: 50 << 30},
 		Limits:           LimitsConfig{Jobs: 10000, Processes: 100_000, Documents: 256 << 20, Bytes: grid.MaxSandbox, Groups: 1000, GroupJobs: grid.MaxGroup, SweepJobs: grid.MaxSweep, SweepWindow: core.DefaultWindow, Offered: grid.MaxSandbox},
 		DefaultWalltime:  time.Hour,

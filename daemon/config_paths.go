@@ -13,7 +13,7 @@ import (
 // path makes a path of the file absolute.
 func (c *Config) path(s string) (string, error) {
 	if s == "" || strings.ContainsRune(s, 0) || len(s) > 4095 {
-		return "", fmt.Errorf("%q is no path: write one, relative to the folder of %s or absolute", form.Clip(s), ConfigName)
+		return "", fmt.Errorf("%q is no path: write one, relative to the folder of %s or absolute", form.Clip(s), configName)
 	}
 	if !filepath.IsAbs(s) {
 		s = filepath.Join(c.Dir(), s)
@@ -24,15 +24,15 @@ func (c *Config) path(s string) (string, error) {
 // socketPath makes the path of a socket absolute and refuses one that the kernel would.
 func socketPath(dir, s string) (string, error) {
 	if s == "" || strings.ContainsRune(s, 0) {
-		return "", fmt.Errorf("%q is no path: write one, such as %s", form.Clip(s), SocketName)
+		return "", fmt.Errorf("%q is no path: write one, such as %s", form.Clip(s), socketName)
 	}
 	if !filepath.IsAbs(s) {
 		s = filepath.Join(dir, s)
 	}
 	s = filepath.Clean(s)
-	if len(s) > MaxSocketPath {
+	if len(s) > maxSocketPath {
 		return "", fmt.Errorf("the path of the socket has %d bytes and the kernel takes %d: write a shorter one, such as /run/gbroker/gbroker.sock (it is %s)",
-			len(s), MaxSocketPath, s)
+			len(s), maxSocketPath, s)
 	}
 	return s, nil
 }

@@ -279,7 +279,7 @@ func TestLoadToldAtOnce(t *testing.T) {
 	if !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("the mistakes are not of the kind invalid: %v", err)
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), ConfigName)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(filepath.Join(t.TempDir(), configName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there gave %v", err)
 	}
 }

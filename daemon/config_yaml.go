@@ -12,9 +12,9 @@ import (
 	"gbroker/internal/near"
 )
 
-// MaxConfig is the largest configuration file that is read, in bytes: a thousand
+// maxConfig is the largest configuration file that is read, in bytes: a thousand
 // members with their addresses take less.
-const MaxConfig = 256 << 10
+const maxConfig = 256 << 10
 
 // Mistake is one thing that is wrong in a configuration file.
 type Mistake = form.Mistake
@@ -54,8 +54,8 @@ func (d *document) sorted() Mistakes {
 // root parses data to the one node of the document; nil where it is empty or was
 // no YAML, which is noted.
 func (d *document) root(data []byte) ast.Node {
-	if len(data) > MaxConfig {
-		d.note(nil, "the file has %d bytes: at most %d are read", len(data), MaxConfig)
+	if len(data) > maxConfig {
+		d.note(nil, "the file has %d bytes: at most %d are read", len(data), maxConfig)
 		return nil
 	}
 	body, wrong := form.Parse(d.name, data, parser.ParseComments)
@@ -214,8 +214,8 @@ func readBounded(file string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("reading the configuration: %s is no file", file)
-	case info.Size() > MaxConfig:
-		return nil, Mistakes{{File: file, Text: fmt.Sprintf("the file has %d bytes: at most %d are read", info.Size(), MaxConfig)}}
+	case info.Size() > maxConfig:
+		return nil, Mistakes{{File: file, Text: fmt.Sprintf("the file has %d bytes: at most %d are read", info.Size(), maxConfig)}}
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

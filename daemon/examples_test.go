@@ -10,7 +10,7 @@ import (
 // The examples are right, and those in the operators' page too.
 func TestExamplesOfBatch(t *testing.T) {
 	t.Parallel()
-	systems := map[string]string{ConfigName: Embedded, "slurm.yaml": Slurm, "pool.yaml": Pool}
+	systems := map[string]string{configName: Embedded, "slurm.yaml": Slurm, "pool.yaml": Pool}
 	for name, system := range systems {
 		text, err := os.ReadFile(filepath.Join("../configs", name))
 		if err != nil {

@@ -44,14 +44,14 @@ func Init(o InitOptions) (Config, error) {
 		return Config{}, fmt.Errorf("making a site in %s: %w", o.Dir, err)
 	}
 	if o.Socket == "" {
-		if o.Socket = SocketName; len(filepath.Join(dir, SocketName)) > MaxSocketPath {
+		if o.Socket = socketName; len(filepath.Join(dir, socketName)) > maxSocketPath {
 			return Config{}, fmt.Errorf("the path of the socket %s would have %d bytes and the kernel takes %d: choose a shorter one with --socket, or a shorter --dir: %w",
-				filepath.Join(dir, SocketName), len(filepath.Join(dir, SocketName)), MaxSocketPath, grid.ErrInvalid)
+				filepath.Join(dir, socketName), len(filepath.Join(dir, socketName)), maxSocketPath, grid.ErrInvalid)
 		}
 	}
 	text := configText(o)
 	c := Default(dir)
-	if wrong := parseConfig(&c, ConfigName, []byte(text)); len(wrong) > 0 {
+	if wrong := parseConfig(&c, configName, []byte(text)); len(wrong) > 0 {
 		return Config{}, fmt.Errorf("the site cannot be made so: %w:\n%s", grid.ErrInvalid, texts(wrong))
 	}
 	if there := existing(c); len(there) > 0 {

@@ -26,7 +26,7 @@ func TestInitGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{ConfigName, NeighboursName} {
+	for _, name := range []string{configName, neighboursName} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestInitGolden(t *testing.T) {
 func TestInitComments(t *testing.T) {
 	t.Parallel()
 	o := DefaultInit()
-	o.Site, o.Socket = "here", SocketName
+	o.Site, o.Socket = "here", socketName
 	var lines []string
 	for line := range strings.Lines(configText(o)) {
 		if bare, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok {
@@ -93,7 +93,7 @@ func TestInitComments(t *testing.T) {
 func TestInitPoolComments(t *testing.T) {
 	t.Parallel()
 	o := DefaultInit()
-	o.Site, o.Socket, o.Pool = "desks", SocketName, "127.0.0.1:4055"
+	o.Site, o.Socket, o.Pool = "desks", socketName, "127.0.0.1:4055"
 	text := configText(o)
 	said := text
 	for _, field := range []string{"interval", "silence", "rule", "margin", "presume", "copies", "untrusted"} {

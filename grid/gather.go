@@ -41,7 +41,7 @@ func (g Gathered) Check() error {
 			return err
 		}
 	}
-	return errors.Join(CheckAddress(g.Address), CheckAddress(g.Rendezvous))
+	return errors.Join(checkAddress(g.Address), checkAddress(g.Rendezvous))
 }
 
 // Meeting is where the programs of all parts may meet, as the part of rank 0 says; "" where it has said nothing.
@@ -64,8 +64,8 @@ func ParseHost(s string) (node string, processes int, err error) {
 	return "", 0, fmt.Errorf("%.80q names no host: it looks like NODE:PROCESSES", s)
 }
 
-// CheckAddress says why s is no HOST:PORT; "" is fine.
-func CheckAddress(s string) error {
+// checkAddress says why s is no HOST:PORT; "" is fine.
+func checkAddress(s string) error {
 	if s == "" {
 		return nil
 	}

@@ -193,9 +193,9 @@ func (w *writer) coallocation(c *grid.Coallocation) {
 // signals are those that people name.
 var signals = map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "USR1": 10, "USR2": 12, "TERM": 15, "CONT": 18, "XCPU": 24}
 
-// SignalNumber is the number of a signal that is named, with or without SIG, or given as a number; 0
+// signalNumber is the number of a signal that is named, with or without SIG, or given as a number; 0
 // if it is none.
-func SignalNumber(s string) int {
+func signalNumber(s string) int {
 	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= grid.MaxSignalSent {
 		return n
 	}
@@ -204,7 +204,7 @@ func SignalNumber(s string) int {
 
 func (p *parser) signal(e *element) {
 	s := p.word(e)
-	n := SignalNumber(s)
+	n := signalNumber(s)
 	if n == 0 {
 		p.at(e.at, "Signal is %s: give a number from 1 to %d, or a name such as USR1", quote(s), grid.MaxSignalSent)
 	}

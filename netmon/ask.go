@@ -19,8 +19,8 @@ import (
 // LinksProtocol names the streams on which neighbours ask for forecasts; [Monitor.Tell] serves them.
 const LinksProtocol = "/gbroker/links/1"
 
-// MaxAsked bounds the peers of one question.
-const MaxAsked = 64
+// maxAsked bounds the peers of one question.
+const maxAsked = 64
 
 const (
 	maxQuestion = 16 << 10
@@ -70,8 +70,8 @@ func (m *Monitor) tellLinks(c net.Conn) error {
 	if err != nil {
 		return fmt.Errorf("reading the question: %w", err)
 	}
-	if len(q.Peers) > MaxAsked {
-		return fmt.Errorf("%w: a question about %d peers: at most %d", grid.ErrInvalid, len(q.Peers), MaxAsked)
+	if len(q.Peers) > maxAsked {
+		return fmt.Errorf("%w: a question about %d peers: at most %d", grid.ErrInvalid, len(q.Peers), maxAsked)
 	}
 	answer := []answered{}
 	for _, p := range q.Peers {
@@ -108,7 +108,7 @@ func toldOf(p grid.PeerID, l grid.Link) answered {
 func (m *Monitor) Ask(ctx context.Context, whom grid.PeerID, about []grid.PeerID) (map[grid.PeerID]grid.Link, error) {
 	ctx, done := context.WithTimeout(ctx, askLimit)
 	defer done()
-	about = about[:min(len(about), MaxAsked)]
+	about = about[:min(len(about), maxAsked)]
 	c, err := m.cfg.Dialer.Open(ctx, whom, LinksProtocol)
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for its links: %w", whom, err)

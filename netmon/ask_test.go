@@ -89,7 +89,7 @@ func TestAskUnsound(t *testing.T) {
 // A question about too many, or that does not come, is not answered.
 func TestTellIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`{"peers":[` + strings.Repeat(`"k",`, MaxAsked) + `"k"]}` + "\n", strings.Repeat("x", maxQuestion+1)} {
+	for _, text := range []string{`{"peers":[` + strings.Repeat(`"k",`, maxAsked) + `"k"]}` + "\n", strings.Repeat("x", maxQuestion+1)} {
 		near, far := net.Pipe()
 		go monitor(t, asked{}).Tell("me", far)
 		go io.WriteString(near, text)

@@ -72,7 +72,7 @@ func (c Config) check() error {
 		errs = append(errs, fmt.Errorf("listen has %d addresses: at most %d", len(c.Listen), maxAddresses))
 	}
 	for _, a := range c.Listen {
-		if err := CheckAddress(a); err != nil {
+		if err := checkAddress(a); err != nil {
 			errs = append(errs, fmt.Errorf("listen: %w", err))
 		}
 	}
@@ -85,9 +85,9 @@ func (c Config) check() error {
 	return errors.Join(errs...)
 }
 
-// CheckAddress says why s is no address a broker can listen on or be dialled at:
+// checkAddress says why s is no address a broker can listen on or be dialled at:
 // a multiaddress over TCP without /p2p.
-func CheckAddress(s string) error {
+func checkAddress(s string) error {
 	if len(s) > maxAddress {
 		return fmt.Errorf("the address %.40q… has %d characters: at most %d", s, len(s), maxAddress)
 	}

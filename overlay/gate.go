@@ -70,7 +70,7 @@ func checkMember(self grid.PeerID, m grid.Member) (peer.ID, error) {
 		return "", fmt.Errorf("has %d addresses: at most %d", len(m.Addresses), maxAddresses)
 	}
 	for _, a := range m.Addresses {
-		if err := CheckAddress(a); err != nil {
+		if err := checkAddress(a); err != nil {
 			return "", err
 		}
 	}

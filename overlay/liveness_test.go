@@ -300,7 +300,7 @@ func TestAddresses(t *testing.T) {
 		t.Fatal("there are no addresses")
 	}
 	for _, a := range b.where {
-		if strings.Contains(a, "/0.0.0.0/") || CheckAddress(a) != nil {
+		if strings.Contains(a, "/0.0.0.0/") || checkAddress(a) != nil {
 			t.Errorf("%s cannot be dialled", a)
 		}
 	}

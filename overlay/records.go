@@ -191,7 +191,7 @@ func (j judge) site(key string, value []byte) (SiteRecord, error) {
 		return r, fmt.Errorf("the record of site %s has %d addresses: at most %d are taken", r.Site, len(r.Addresses), maxAddresses)
 	}
 	for _, a := range r.Addresses {
-		if err := CheckAddress(a); err != nil {
+		if err := checkAddress(a); err != nil {
 			return r, err
 		}
 	}

@@ -79,7 +79,7 @@ func recall(dir string) (*memory, error) {
 
 // usable drops what no address of a broker is.
 func usable(addresses []string) []string {
-	addresses = slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return CheckAddress(a) != nil })
+	addresses = slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return checkAddress(a) != nil })
 	return addresses[:min(len(addresses), maxAddresses)]
 }
 

@@ -199,7 +199,7 @@ func (s *session) listen() (host.Host, error) {
 	again := make([]string, 0, len(s.config.Listen))
 	same := true
 	for _, a := range s.config.Listen {
-		if last := s.memory.port(a); strings.HasSuffix(a, "/tcp/0") && CheckAddress(last) == nil {
+		if last := s.memory.port(a); strings.HasSuffix(a, "/tcp/0") && checkAddress(last) == nil {
 			a, same = last, false
 		}
 		again = append(again, a)

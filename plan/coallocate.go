@@ -134,8 +134,8 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 	return out
 }
 
-// NoneMeet is why a job gets no sites where those that have room for it do not all reach each other.
-const NoneMeet = "no sites whose nodes reach each other have room for it together, as their administrators declare it (batch.reach)"
+// noneMeet is why a job gets no sites where those that have room for it do not all reach each other.
+const noneMeet = "no sites whose nodes reach each other have room for it together, as their administrators declare it (batch.reach)"
 
 // someMeet is why a job gets no sites where those that reach each other are too many to look at all of them.
 const someMeet = "of the sites that have room for it, too many reach each other (batch.reach) to look at all sets of them at once: those that were looked at have no room for it together, and the next cycle looks at others"
@@ -155,7 +155,7 @@ func (h *hall) allocate(w *Wide, wanted Wanted, alone []Alone, quiet bool) (out 
 	case !b.found && quiet:
 		out.End = 0
 	case !b.found && w.Meet != nil && o.search(&wanted).found:
-		if out.End, out.Why = 0, NoneMeet; !all {
+		if out.End, out.Why = 0, noneMeet; !all {
 			out.Why, out.Unseen = someMeet, true
 		}
 	case !b.found:

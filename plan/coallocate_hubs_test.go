@@ -64,7 +64,7 @@ func TestMeetingsAreBounded(t *testing.T) {
 		every.add(i)
 	}
 	for range 2 {
-		if got := m.among(every); got.all || len(got.sets) != MostMeetings || len(m.found) != 1 {
+		if got := m.among(every); got.all || len(got.sets) != mostMeetings || len(m.found) != 1 {
 			t.Errorf("%d sets, all %v, of 2^30; %d searches", len(got.sets), got.all, len(m.found))
 		}
 	}

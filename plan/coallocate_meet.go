@@ -8,9 +8,9 @@ import (
 	"gbroker/grid"
 )
 
-// MostMeetings bounds the sets that one search for meetings gives, and mostSteps what it tries for them.
+// mostMeetings bounds the sets that one search for meetings gives, and mostSteps what it tries for them.
 const (
-	MostMeetings = 64
+	mostMeetings = 64
 	mostSteps    = 2_000
 )
 
@@ -122,7 +122,7 @@ func (c *cliques) extend(picked, may, done set) (all bool) {
 	}
 	rest := may.without(c.of[c.pivot(may, done)])
 	for v := rest.next(0); v >= 0; v = rest.next(v + 1) {
-		if len(c.found) == MostMeetings || c.steps == mostSteps {
+		if len(c.found) == mostMeetings || c.steps == mostSteps {
 			return false
 		}
 		picked.add(v)

@@ -59,7 +59,7 @@ func TestMeetingsOfMany(t *testing.T) {
 	if sets, all := Meetings(500, func(a, b int) bool { return a < 2 && b < 2 }); !all || len(sets) != 1 || !slices.Equal(sets[0], []int{0, 1}) {
 		t.Errorf("%v %v", sets, all)
 	}
-	if sets, all := Meetings(60, func(a, b int) bool { return a/2 != b/2 }); all || len(sets) != MostMeetings {
+	if sets, all := Meetings(60, func(a, b int) bool { return a/2 != b/2 }); all || len(sets) != mostMeetings {
 		t.Errorf("%d, all %v, of 2^30", len(sets), all)
 	}
 }
@@ -81,8 +81,8 @@ func TestOnlySitesThatMeet(t *testing.T) {
 	}{
 		"none need":  {nil, 10, 2, ""},
 		"a and c":    {func(a, b grid.SiteName) bool { return a != "b" && b != "b" }, 110, 2, ""},
-		"none do":    {func(a, b grid.SiteName) bool { return false }, 0, 0, NoneMeet},
-		"by a alone": {func(a, b grid.SiteName) bool { return a == "a" }, 0, 0, NoneMeet},
+		"none do":    {func(a, b grid.SiteName) bool { return false }, 0, 0, noneMeet},
+		"by a alone": {func(a, b grid.SiteName) bool { return a == "a" }, 0, 0, noneMeet},
 	} {
 		if w.Meet = nil; x.meet != nil {
 			w.Meet = NewMeets(names, func(a, b int) bool { return x.meet(names[a], names[b]) }, 0)

@@ -22,7 +22,7 @@ func Foresee(s Snapshot, draws []Runs) Ensemble {
 
 // Ask is as [Plan.Ask].
 func (e Ensemble) Ask(q Question) (grid.Tick, *grid.Refusal) {
-	var room [MaxDraws]answer
+	var room [maxDraws]answer
 	answers := room[:0]
 	for _, p := range e {
 		start, refusal := p.Ask(q)
@@ -33,7 +33,7 @@ func (e Ensemble) Ask(q Question) (grid.Tick, *grid.Refusal) {
 
 // Start is as [Plan.Start].
 func (e Ensemble) Start(job grid.JobID) (grid.Tick, bool) {
-	var room [MaxDraws]answer
+	var room [maxDraws]answer
 	answers := room[:0]
 	for _, p := range e {
 		start, ok := p.Start(job)
@@ -86,8 +86,8 @@ func (e Ensemble) Batch() EnsembleBatch {
 
 // Ask is as [Batch.Ask]. Whether the job comes is decided by the median.
 func (e EnsembleBatch) Ask(q Question) (grid.Tick, *grid.Refusal) {
-	var room [MaxDraws]answer
-	var works [MaxDraws]*work
+	var room [maxDraws]answer
+	var works [maxDraws]*work
 	answers := room[:0]
 	for i, b := range e {
 		start, w, refusal := b.f.ask(&q)

@@ -11,15 +11,15 @@ type Runs struct {
 const (
 	// UsualDraws is how often brokers draw run times. On logs of real machines 31 draws are little better (docs/experiments.md).
 	UsualDraws = 7
-	// MaxDraws bounds it.
-	MaxDraws = 31
+	// maxDraws bounds it.
+	maxDraws = 31
 )
 
-// Draw draws run times for all jobs of a snapshot, n times; n is a prime to [MaxDraws], or 1, which has the median of each job. The
+// Draw draws run times for all jobs of a snapshot, n times; n is a prime to [maxDraws], or 1, which has the median of each job. The
 // draws take the views in turn. A job has each of a view's run times in some of its draws, in an order of its own, so that what one
 // runs for tells nothing of another. Where it is known how long a job runs, all draws have that.
 func (b *Beliefs) Draw(s *Snapshot, n int) []Runs {
-	n = min(max(n, 1), MaxDraws)
+	n = min(max(n, 1), maxDraws)
 	d := drawing{b: b, runs: make([]Runs, n), into: make([]grid.Tick, Views*n), like: make(map[like]uint64), fresh: make(map[Trait][]grid.Tick)}
 	for k := range d.runs {
 		d.runs[k] = Runs{make([]grid.Tick, len(s.Running)), make([]grid.Tick, len(s.Waiting))}

@@ -116,7 +116,7 @@ func TestOneDrawAndWhatIsKnown(t *testing.T) {
 			t.Errorf("known: %v", d)
 		}
 	}
-	if n := len(b.Draw(&s, 1000)); n != MaxDraws {
+	if n := len(b.Draw(&s, 1000)); n != maxDraws {
 		t.Errorf("%d draws", n)
 	}
 }

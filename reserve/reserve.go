@@ -71,7 +71,7 @@ func (b *Book) remembered(member grid.PeerID) (n int) {
 func (b *Book) refuse(now grid.Tick, site grid.PeerID, a Ask) *grid.Refusal {
 	switch {
 	case b.remembered(a.Holder.Home) >= maxRemembered:
-		return &grid.Refusal{Kind: grid.Temporary, Reason: "its site has asked for too many in a short time", Again: DefaultKeep}
+		return &grid.Refusal{Kind: grid.Temporary, Reason: "its site has asked for too many in a short time", Again: defaultKeep}
 	case !b.rules.Offered:
 		return refused("this site makes no reservations")
 	case a.Place.Start%grid.Second != 0 || a.Place.End%grid.Second != 0:

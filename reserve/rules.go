@@ -5,7 +5,7 @@ import "gbroker/grid"
 // Rules are what the operator has said of reservations at the site.
 type Rules struct {
 	Offered     bool      // reservations are made
-	Limit       grid.Tick // the longest that one may be tentative; 0 is DefaultLimit
+	Limit       grid.Tick // the longest that one may be tentative; 0 is defaultLimit
 	Member      Quota     // for all that one member's users hold together
 	User        Quota     // for each user
 	Deliveries  Quota     // for what one member's users hold of the uplink, beside the nodes; not what the site has reserved for itself
@@ -15,18 +15,18 @@ type Rules struct {
 	Without     Broken
 }
 
-// DefaultLimit is the longest that a reservation may be tentative, DefaultKeep how long one that is over
+// defaultLimit is the longest that a reservation may be tentative, defaultKeep how long one that is over
 // is remembered: a late word of its holder does not make it anew.
 const (
-	DefaultLimit = 10 * grid.Minute
-	DefaultKeep  = grid.Hour
+	defaultLimit = 10 * grid.Minute
+	defaultKeep  = grid.Hour
 )
 
 func (r Rules) limit() grid.Tick {
 	if r.Limit > 0 {
 		return r.Limit
 	}
-	return DefaultLimit
+	return defaultLimit
 }
 
 // keep is how long one that is over is remembered. Of a delivery that the site has reserved for itself no word can come late.
@@ -37,7 +37,7 @@ func (r Rules) keep(is *grid.Reservation) grid.Tick {
 	if r.Keep > 0 {
 		return r.Keep
 	}
-	return DefaultKeep
+	return defaultKeep
 }
 
 // Quota bounds what somebody may hold at one time; 0 is no bound.

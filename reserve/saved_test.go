@@ -71,16 +71,16 @@ func TestWhatStays(t *testing.T) {
 	}
 	b := deep(grid.Bound, nil)
 	b.Release(span(50), "r", alice.Home, "")
-	b.Pass(span(50) + 2*DefaultKeep)
+	b.Pass(span(50) + 2*defaultKeep)
 	if _, known := b.Get("r"); !known {
 		t.Error("it is forgotten while the batch system has it")
 	}
 	b = deep(grid.Bound, nil)
 	b.Release(span(50), "r", alice.Home, "")
-	if b.Ended("r"); b.Next() != span(50)+DefaultKeep {
+	if b.Ended("r"); b.Next() != span(50)+defaultKeep {
 		t.Errorf("it is forgotten at %v", b.Next())
 	}
-	b.Pass(span(50) + DefaultKeep)
+	b.Pass(span(50) + defaultKeep)
 	if _, known := b.Get("r"); known {
 		t.Error("it is remembered for ever")
 	}

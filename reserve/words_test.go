@@ -106,12 +106,12 @@ func TestOverIsEnded(t *testing.T) {
 			if _, why := b.Reserve(span(6), "site", ask); why != nil {
 				t.Errorf("its nodes are not given: %v", why)
 			}
-			b.Pass(span(5) + DefaultKeep - 1)
+			b.Pass(span(5) + defaultKeep - 1)
 			if _, known := b.Get("a"); !known {
 				t.Error("it is forgotten")
 			}
 			b.Changed()
-			b.Pass(span(5) + DefaultKeep)
+			b.Pass(span(5) + defaultKeep)
 			if _, gone := b.Changed(); !slices.Contains(gone, "a") {
 				t.Errorf("it is remembered: %v", gone)
 			}

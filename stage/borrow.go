@@ -127,7 +127,7 @@ func patience(m grid.Manifest) time.Duration {
 }
 
 func (s *Stager) borrow(ctx context.Context, job grid.JobID, m grid.Manifest, user grid.User, grants []grid.Grant) error {
-	if err := CheckManifest(m, s.cfg.MaxBytes); err != nil {
+	if err := checkManifest(m, s.cfg.MaxBytes); err != nil {
 		return err
 	}
 	ctx, root, end, err := s.beginIn(ctx, job)

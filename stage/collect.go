@@ -123,7 +123,7 @@ func checkOutputs(outputs []grid.Output) error {
 		targets[i].Path = o.Stored()
 	}
 	sort.Slice(targets, func(i, k int) bool { return targets[i].Path < targets[k].Path })
-	if err := CheckManifest(targets, 0); err != nil {
+	if err := checkManifest(targets, 0); err != nil {
 		return fmt.Errorf("the targets of the outputs: %w", err)
 	}
 	return nil

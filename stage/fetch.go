@@ -35,7 +35,7 @@ func (s *Stager) fetch(ctx context.Context, from grid.PeerID, job grid.JobID, se
 	if set != Inputs && set != Outputs {
 		return fmt.Errorf("%w: only inputs and outputs are fetched as a whole", grid.ErrInvalid)
 	}
-	if err := CheckManifest(m, s.cfg.MaxBytes); err != nil {
+	if err := checkManifest(m, s.cfg.MaxBytes); err != nil {
 		return err
 	}
 	ctx, root, end, err := s.beginIn(ctx, job)

@@ -97,12 +97,12 @@ func TestHostileManifests(t *testing.T) {
 		"sum":      {{Path: "a", Size: 700, Ranges: make([]grid.Hash, 1)}, {Path: "b", Size: 700, Ranges: make([]grid.Hash, 1)}},
 		"many":     many,
 	} {
-		if err := CheckManifest(m, 1000); !errors.Is(err, grid.ErrInvalid) {
+		if err := checkManifest(m, 1000); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	good := grid.Manifest{file("a"), file("a-b"), file("b/c"), {Path: "d", Size: 1000, Mode: 0o777, Ranges: make([]grid.Hash, 1)}}
-	if err := CheckManifest(good, 1000); err != nil {
+	if err := checkManifest(good, 1000); err != nil {
 		t.Error(err)
 	}
 }

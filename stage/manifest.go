@@ -36,10 +36,10 @@ func CheckPath(p string) error {
 	return nil
 }
 
-// CheckManifest says what is wrong with a manifest from outside: too many files or
+// checkManifest says what is wrong with a manifest from outside: too many files or
 // more than maxBytes, a bad or double path, one that is also the folder of another,
 // files out of order, a mode beyond 0777, or ranges that do not fit the size.
-func CheckManifest(m grid.Manifest, maxBytes int64) error {
+func checkManifest(m grid.Manifest, maxBytes int64) error {
 	if len(m) > grid.MaxFiles {
 		return fmt.Errorf("%w: %d files: at most %d", grid.ErrInvalid, len(m), grid.MaxFiles)
 	}

@@ -35,7 +35,7 @@ func (s *Stager) Prepare(ctx context.Context, job grid.Job, keep bool) error {
 }
 
 func (s *Stager) prepare(ctx context.Context, job grid.Job, keep bool) error {
-	if err := CheckManifest(job.Inputs, s.cfg.MaxBytes); err != nil {
+	if err := checkManifest(job.Inputs, s.cfg.MaxBytes); err != nil {
 		return err
 	}
 	ctx, root, end, err := s.beginIn(ctx, job.ID)

@@ -282,7 +282,7 @@ func (s *Stager) conclude(root *os.Root, u *uploads) (grid.Manifest, error) {
 		loose = append(loose, path.Join(inDir, p))
 	}
 	m := u.ledger.manifest()
-	if err := CheckManifest(m, s.cfg.MaxBytes); err != nil {
+	if err := checkManifest(m, s.cfg.MaxBytes); err != nil {
 		return nil, err
 	}
 	if err := settle(root, loose); err != nil {

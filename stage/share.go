@@ -22,7 +22,7 @@ func (s *Stager) Share(job, from grid.JobID, m grid.Manifest) error {
 }
 
 func (s *Stager) share(job, from grid.JobID, m grid.Manifest) error {
-	if err := CheckManifest(m, grid.MaxSandbox); err != nil {
+	if err := checkManifest(m, grid.MaxSandbox); err != nil {
 		return err
 	}
 	source, err := s.folder(from)

@@ -53,7 +53,7 @@ func (t *Task) Ways() []Configuration {
 
 // Expected is how long it runs on a machine of speed 1, as far as it says.
 func (c *Configuration) Expected() time.Duration {
-	return cmp.Or(c.Runtime, c.Walltime, DefaultRuntime)
+	return cmp.Or(c.Runtime, c.Walltime, defaultRuntime)
 }
 
 // amount is how much of a resource, or of memory, it needs.

@@ -28,9 +28,9 @@ type Periodic struct {
 
 // Bounds of a periodic workflow: the least time between two instances, and how many there may be.
 const (
-	LeastPeriod  = 100 * time.Millisecond
-	LeastHeld    = time.Minute // where slots are reserved
-	MaxInstances = flow.MaxInstances
+	leastPeriod  = 100 * time.Millisecond
+	leastHeld    = time.Minute // where slots are reserved
+	maxInstances = flow.MaxInstances
 )
 
 // Check says what is wrong.
@@ -38,12 +38,12 @@ func (p *Periodic) Check() error {
 	switch {
 	case p.Folder != "" || p.As != "":
 		return p.checkFolder()
-	case p.Rate < 1 || p.Rate > 1e6 || p.Per < 0 || p.Per > 366*24*time.Hour || p.Period() < LeastPeriod:
-		return fmt.Errorf("%d times in %s: at most once in %s", p.Rate, p.per(), LeastPeriod)
-	case p.Reserve && p.Period() < LeastHeld:
-		return fmt.Errorf("%d times in %s, with reservations: whole nodes are held for each task, for minutes: at most once in %s", p.Rate, p.per(), LeastHeld)
-	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:
-		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, MaxInstances)
+	case p.Rate < 1 || p.Rate > 1e6 || p.Per < 0 || p.Per > 366*24*time.Hour || p.Period() < leastPeriod:
+		return fmt.Errorf("%d times in %s: at most once in %s", p.Rate, p.per(), leastPeriod)
+	case p.Reserve && p.Period() < leastHeld:
+		return fmt.Errorf("%d times in %s, with reservations: whole nodes are held for each task, for minutes: at most once in %s", p.Rate, p.per(), leastHeld)
+	case p.Count < 0 || p.Count > maxInstances || p.Deadline < 0:
+		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, maxInstances)
 	}
 	return nil
 }
@@ -56,8 +56,8 @@ func (p *Periodic) checkFolder() error {
 		return errors.New("a folder is watched: nobody knows when files come, and nothing can be reserved for them")
 	case p.Rate != 0 || p.Per != 0:
 		return fmt.Errorf("a folder is watched, and there are %d times in %s: one of the two", p.Rate, p.per())
-	case p.Count < 0 || p.Count > MaxInstances || p.Deadline < 0:
-		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, MaxInstances)
+	case p.Count < 0 || p.Count > maxInstances || p.Deadline < 0:
+		return fmt.Errorf("%d instances with a deadline of %s: 0 to %d", p.Count, p.Deadline, maxInstances)
 	}
 	return nil
 }

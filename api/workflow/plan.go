@@ -39,8 +39,8 @@ type Progress struct {
 	Least []time.Duration // the same: the least that such tasks took
 }
 
-// DefaultRuntime is how long a task of which nothing is known is taken to run.
-const DefaultRuntime = time.Minute
+// defaultRuntime is how long a task of which nothing is known is taken to run.
+const defaultRuntime = time.Minute
 
 // Graph is the workflow as package flow plans it; the home is the first place. The first vertices are the tasks. Whatever
 // a task leaves goes home when it ends, and from there to who needs it, so that is the way of a transfer. Files that no task

@@ -49,10 +49,9 @@ import (
 // Bounds of a workflow.
 const (
 	MaxFile  = 64 << 20
-	MaxTasks = 100_000
-	MaxFiles = 100_000 // of one task
-	// MaxRetries is how often a task may be tried again.
-	MaxRetries = 100
+	maxTasks = 100_000
+	// maxRetries is how often a task may be tried again.
+	maxRetries = 100
 )
 
 // Workflow is what a file says.
@@ -128,8 +127,8 @@ func (w *Workflow) Mistake(path, format string, args ...any) error {
 
 // check finds the first thing that makes no sense.
 func (w *Workflow) check() error {
-	if len(w.Tasks) == 0 || len(w.Tasks) > MaxTasks {
-		return w.Mistake("tasks", "it has %d tasks: write 1 to %d", len(w.Tasks), MaxTasks)
+	if len(w.Tasks) == 0 || len(w.Tasks) > maxTasks {
+		return w.Mistake("tasks", "it has %d tasks: write 1 to %d", len(w.Tasks), maxTasks)
 	}
 	number, err := w.numbers()
 	if err != nil {

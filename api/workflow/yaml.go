@@ -131,8 +131,8 @@ func readYAML(file string, text []byte) (*Workflow, where, error) {
 	if says.Workflow != 1 {
 		return nil, nil, w.Mistake("workflow", "write workflow: 1, which is the form that is read here")
 	}
-	if says.Retries < 0 || says.Retries > MaxRetries {
-		return nil, nil, w.Mistake("retries", "retries: %d: write 0 to %d", says.Retries, MaxRetries)
+	if says.Retries < 0 || says.Retries > maxRetries {
+		return nil, nil, w.Mistake("retries", "retries: %d: write 0 to %d", says.Retries, maxRetries)
 	}
 	if p := says.Periodic; p != nil {
 		w.Every = &Periodic{p.Rate, time.Duration(p.Per), p.Count, time.Duration(p.Deadline), p.Folder, p.As, p.Reserve}

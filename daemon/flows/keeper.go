@@ -52,8 +52,8 @@ type Config struct {
 	Now      func() grid.Tick
 	NewID    func() (string, error) // a ULID
 	Log      *slog.Logger
-	Most     int // workflows of a user that have not ended; 0 is [DefaultMost]
-	// Tasks bounds those of the instances of a user's periodic workflows that are under way; 0 is [DefaultTasks].
+	Most     int // workflows of a user that have not ended; 0 is [defaultMost]
+	// Tasks bounds those of the instances of a user's periodic workflows that are under way; 0 is [defaultTasks].
 	Tasks int
 	// Documents and Bytes bound those of a user that are kept, by their documents and by their files; 0 is without a bound.
 	Documents, Bytes int64
@@ -67,10 +67,10 @@ type Config struct {
 	Replace func(path string, text []byte, mode fs.FileMode) error
 }
 
-// DefaultMost is how many workflows a user may have that have not ended, and DefaultTasks how many tasks the instances under way of all of them.
+// defaultMost is how many workflows a user may have that have not ended, and defaultTasks how many tasks the instances under way of all of them.
 const (
-	DefaultMost  = 100
-	DefaultTasks = 20_000
+	defaultMost  = 100
+	defaultTasks = 20_000
 )
 
 // Keeper has the workflows of a home.
@@ -94,10 +94,10 @@ type Keeper struct {
 // New reads the workflows of a folder; they go on when it runs.
 func New(c Config) (*Keeper, error) {
 	if c.Most == 0 {
-		c.Most = DefaultMost
+		c.Most = defaultMost
 	}
 	if c.Tasks == 0 {
-		c.Tasks = DefaultTasks
+		c.Tasks = defaultTasks
 	}
 	if c.Replace == nil {
 		c.Replace = localfs.Replace

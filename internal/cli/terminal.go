@@ -31,13 +31,11 @@ type Colour string
 
 // They say the same everywhere: what goes well, what is under way, what wants a look, what failed.
 const (
-	Plain  Colour = ""
-	Good   Colour = "32"
-	Busy   Colour = "36"
-	Warn   Colour = "33"
-	Bad    Colour = "31"
-	Faint  Colour = "2"
-	Strong Colour = "1"
+	Plain Colour = ""
+	Good  Colour = "32"
+	Busy  Colour = "36"
+	Warn  Colour = "33"
+	Bad   Colour = "31"
 )
 
 // Coloured reports whether colours go to w: it is a terminal that has them, and NO_COLOR is not set

@@ -74,7 +74,7 @@ func (ms Mistakes) Sort() {
 func MistakeAt(file string, n ast.Node, format string, args ...any) *Mistake {
 	m := &Mistake{File: file, Line: 1, Column: 1, Text: fmt.Sprintf(format, args...)}
 	if n != nil {
-		m.Line, m.Column = place(First(n))
+		m.Line, m.Column = place(firstToken(n))
 	}
 	return m
 }
@@ -86,8 +86,8 @@ func place(t *token.Token) (line, column int) {
 	return max(t.Position.Line, 1), max(t.Position.Column, 1)
 }
 
-// First is the token that stands first in a mapping, whose own token is a colon.
-func First(n ast.Node) *token.Token {
+// firstToken is the token that stands first in a mapping, whose own token is a colon.
+func firstToken(n ast.Node) *token.Token {
 	if m, ok := n.(ast.MapNode); ok {
 		if iter := m.MapRange(); iter.Next() {
 			return iter.Key().GetToken()

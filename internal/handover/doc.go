@@ -57,8 +57,8 @@ const (
 	kindThere  = 'B'
 	kindClosed = 'P'
 
-	// MaxNames bounds the bytes of all names of one send.
-	MaxNames = 64 << 20
+	// maxNames bounds the bytes of all names of one send.
+	maxNames = 64 << 20
 	// MaxPart is the longest part of a file.
 	MaxPart = 4 << 20
 	chunk   = 256 << 10

@@ -22,16 +22,16 @@ type Found struct {
 	Info    fs.FileInfo // nil of one that another process has found
 }
 
-// MaxFound bounds the entries of a tree that are looked at.
-const MaxFound = 200_000
+// maxFound bounds the entries of a tree that are looked at.
+const maxFound = 200_000
 
 // ErrTooMany tells that a tree has more entries than are looked at.
-var ErrTooMany = fmt.Errorf("there are more than %d files and folders", MaxFound)
+var ErrTooMany = fmt.Errorf("there are more than %d files and folders", maxFound)
 
 // Walk tells see of the regular files of a tree, and of links to such inside of it, in no order. Links to folders
 // are not followed. Folders that are closed to us, their owner, are opened.
 func Walk(root *os.Root, see func(Found) error) error {
-	left := MaxFound
+	left := maxFound
 	return walk(root, ".", &left, see)
 }
 
@@ -122,7 +122,7 @@ func (r *Receiver) Listed(see func(Found) error) error {
 			return nil
 		case kind == kindFailed:
 			return r.failed()
-		case kind != kindListed || n == MaxFound:
+		case kind != kindListed || n == maxFound:
 			return fmt.Errorf("the program lists with %q after %d files", kind, n)
 		}
 		var head [18]byte

@@ -61,9 +61,9 @@ func partOf(offset, length string) (from, n int64, err error) {
 
 // send answers each name that it reads with what part says of the file.
 func send(dir string, in io.Reader, out io.Writer, part func(*os.File) io.Reader) error {
-	names, err := io.ReadAll(io.LimitReader(in, MaxNames+1))
-	if err != nil || len(names) > MaxNames {
-		return fmt.Errorf("reading at most %d bytes of names: %w", MaxNames, errors.Join(err))
+	names, err := io.ReadAll(io.LimitReader(in, maxNames+1))
+	if err != nil || len(names) > maxNames {
+		return fmt.Errorf("reading at most %d bytes of names: %w", maxNames, errors.Join(err))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -48,8 +48,8 @@ type Script struct {
 	base string
 }
 
-// MaxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
-const MaxScript = 4 << 20
+// maxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
+const maxScript = 4 << 20
 
 // Looks tells that a file is a script: its first line names an interpreter, or it has directives.
 func Looks(text []byte) bool {
@@ -95,8 +95,8 @@ func (j *reading) sound(text []byte) bool {
 	switch {
 	case len(text) == 0:
 		j.wrong(word{"", place{1, 1}}, "the script is empty")
-	case len(text) > MaxScript:
-		j.wrong(start, "the script has %d bytes: at most %d", len(text), MaxScript)
+	case len(text) > maxScript:
+		j.wrong(start, "the script has %d bytes: at most %d", len(text), maxScript)
 	case strings.IndexByte(string(text), 0) >= 0:
 		j.wrong(start, "the script has a zero byte: it is a program, not a script; 'gclient run -- ./%s' runs it", j.base)
 	case !utf8.Valid(text):

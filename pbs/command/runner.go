@@ -17,8 +17,8 @@ import (
 
 // Bounds where none are given.
 const (
-	DefaultLimit  = 30 * time.Second
-	DefaultOutput = 64 << 20
+	defaultLimit  = 30 * time.Second
+	defaultOutput = 64 << 20
 	maxComplaint  = 1 << 20
 	// lingering is how long the pipes of a command are read that has ended or was killed:
 	// children of it may keep them open for ever.
@@ -31,9 +31,9 @@ type Runner struct {
 	Environment []string
 	// Folders are searched for commands before those of the environment's PATH.
 	Folders []string
-	// Limit is how long a call may take that names no limit of its own; 0 is DefaultLimit.
+	// Limit is how long a call may take that names no limit of its own; 0 is defaultLimit.
 	Limit time.Duration
-	// Output is how many bytes of standard output are read at most; 0 is DefaultOutput.
+	// Output is how many bytes of standard output are read at most; 0 is defaultOutput.
 	Output int
 }
 
@@ -86,7 +86,7 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 		limit = r.Limit
 	}
 	if limit <= 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -96,7 +96,7 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	}
 	stdout := &bounded{most: r.Output, stop: cancel}
 	if stdout.most <= 0 {
-		stdout.most = DefaultOutput
+		stdout.most = defaultOutput
 	}
 	stderr := &bounded{most: maxComplaint, stop: func() {}}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

@@ -37,7 +37,7 @@ func TestAnotherAttemptOfTheNumber(t *testing.T) {
 		j, other := b.job(), b.job()
 		id := b.submit(j)
 		b.later(time.Minute)
-		if err := b.far.change(id, func(k *Job) { k.Name, k.Mark = other.ID.Tag(), Mark("suite", other.ID) }); err != nil {
+		if err := b.far.change(id, func(k *Job) { k.Name, k.Mark = other.ID.Tag(), markOf("suite", other.ID) }); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Hold(b.Context(), j.ID, j.Control); !errors.Is(err, grid.ErrInvalid) {

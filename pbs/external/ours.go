@@ -9,8 +9,8 @@ import (
 	"gbroker/grid"
 )
 
-// Mark is what a local job of an owner's attempt carries beside its tag: OWNER/JOB@E#A.
-func Mark(owner string, at grid.AttemptID) string { return owner + "/" + at.String() }
+// markOf is what a local job of an owner's attempt carries beside its tag: OWNER/JOB@E#A.
+func markOf(owner string, at grid.AttemptID) string { return owner + "/" + at.String() }
 
 // parseMark is the attempt of a mark of this owner.
 func parseMark(owner, mark string) (at grid.AttemptID, is bool) {
@@ -36,7 +36,7 @@ func parseMark(owner, mark string) (at grid.AttemptID, is bool) {
 		}
 		*f.to = uint32(n)
 	}
-	return at, mark == Mark(owner, at)
+	return at, mark == markOf(owner, at)
 }
 
 // attempt tells whose a local job is: ours only with the tag and the mark of one attempt,
@@ -105,7 +105,7 @@ func (s *System) act(ctx context.Context, at grid.AttemptID, id grid.LocalID,
 
 // locals are the jobs of a listing that are an attempt's, by their marks.
 func (s *System) locals(l []Job, at grid.AttemptID) (found []Job) {
-	mark := Mark(s.config.Owner, at)
+	mark := markOf(s.config.Owner, at)
 	for _, j := range l {
 		if j.Mark != mark {
 			continue

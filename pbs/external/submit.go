@@ -228,7 +228,7 @@ func (s *System) order(ctx context.Context, e *entry, sub grid.Submission) (o Or
 		return o, err
 	}
 	o = Order{
-		Tag: sub.ID.Tag(), Mark: Mark(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
+		Tag: sub.ID.Tag(), Mark: markOf(s.config.Owner, sub.ID), Script: script, Work: sub.Work,
 		Log: filepath.Join(sub.Control, "wrapper.log"), Demand: demand, Queue: s.queue(sub), Limit: sub.BatchLimit(),
 		Parallel: sub.Job.Program.Parallel != "" || sub.Job.Program.Dialect != "", Rerunnable: sub.Job.Rerunnable, Held: blind,
 		Account: cmp.Or(sub.Job.Account, s.config.Charge), As: as, Without: without(got.Nodes, demand.Hosts),

@@ -94,10 +94,10 @@ func second[T any](_ T, err error) error { return err }
 func TestOthersAreLeftAlone(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		j := b.job()
-		tag, mark := j.ID.Tag(), Mark("suite", j.ID)
+		tag, mark := j.ID.Tag(), markOf("suite", j.ID)
 		b.far.set(func() {
 			for i, k := range []Job{
-				{Name: tag, Mark: mark, User: "other"}, {Name: tag, Mark: Mark("another", j.ID), User: "me"},
+				{Name: tag, Mark: mark, User: "other"}, {Name: tag, Mark: markOf("another", j.ID), User: "me"},
 				{Name: "x" + tag, Mark: mark, User: "me"}, {Name: tag, Mark: "", User: "me"}, {Name: tag, Mark: mark + "1", User: "me"},
 				{Name: tag, Mark: strings.Replace(mark, "@1.", "@01.", 1), User: "me"},
 			} {
@@ -122,7 +122,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 		mine := b.job() // and one that is spooled here, but for another account
 		id := b.submit(mine)
 		b.far.set(func() {
-			b.far.jobs = append(b.far.jobs, &Job{Local: "z", Name: mine.ID.Tag(), Mark: Mark("suite", mine.ID), User: "other", State: Queued, Demand: mine.Job.Demand})
+			b.far.jobs = append(b.far.jobs, &Job{Local: "z", Name: mine.ID.Tag(), Mark: markOf("suite", mine.ID), User: "other", State: Queued, Demand: mine.Job.Demand})
 		})
 		b.later(time.Minute)
 		b.far.change(id, func(k *Job) { k.State, k.End = Done, &End{} })
@@ -306,7 +306,7 @@ func TestActsAsTheAccount(t *testing.T) {
 		j := b.job()
 		var id grid.LocalID
 		b.far.set(func() {
-			id = b.far.take(Order{Tag: j.ID.Tag(), Mark: Mark("suite", j.ID), As: "other", Demand: j.Job.Demand})
+			id = b.far.take(Order{Tag: j.ID.Tag(), Mark: markOf("suite", j.ID), As: "other", Demand: j.Job.Demand})
 		})
 		e := b.newEntry(j, "other")
 		e.Local = id

@@ -51,9 +51,9 @@ var (
 	_ external.Reserver = (*Client)(nil)
 )
 
-// Slack is how much longer a reservation is than its job's limit: walltimes are looked at
+// slack is how much longer a reservation is than its job's limit: walltimes are looked at
 // lazily, and at the end of a reservation its jobs are killed.
-const Slack = 10 * grid.Second
+const slack = 10 * grid.Second
 
 // New makes a client; it asks nobody.
 func New(c Config) (*Client, error) {
@@ -83,7 +83,7 @@ func New(c Config) (*Client, error) {
 		}
 		cl.pace.every = time.Second / time.Duration(rate)
 	}
-	cl.traits = external.Traits{Kind: "openpbs", NameLimit: 230, Least: grid.Second, Slack: Slack, RequeueFlag: "qsub -r n"}
+	cl.traits = external.Traits{Kind: "openpbs", NameLimit: 230, Least: grid.Second, Slack: slack, RequeueFlag: "qsub -r n"}
 	return cl, nil
 }
 

@@ -44,8 +44,8 @@ type Spec struct {
 	Reached bool
 }
 
-// MaxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
-const MaxScript = 4 << 20
+// maxScript bounds a script, in bytes: Slurm takes no more than 4 MiB.
+const maxScript = 4 << 20
 
 // maxString is the longest single argument or variable that Linux takes.
 const maxString = 128 << 10
@@ -68,9 +68,9 @@ func Script(s Spec) ([]byte, error) {
 	script := "#!/bin/sh\ntold= ; trap 'told=1' TERM\n" +
 		"# " + s.ID.String() + "\n" +
 		"LC_ALL=C; export LC_ALL\nnl='\n'\n" + q.bytes() + values + "\n" + barrier + body
-	if len(script) > MaxScript {
+	if len(script) > maxScript {
 		return nil, fmt.Errorf("%w: the wrapper of %s takes %d bytes with the program's arguments and environment: at most %d",
-			grid.ErrInvalid, s.ID, len(script), MaxScript)
+			grid.ErrInvalid, s.ID, len(script), maxScript)
 	}
 	return []byte(script), nil
 }

@@ -7,13 +7,13 @@ import (
 	"gbroker/grid"
 )
 
-// MaxSites bounds the sites of a world.
-const MaxSites = 1_000_000
+// maxSites bounds the sites of a world.
+const maxSites = 1_000_000
 
 // check says what makes no sense in a world.
 func (w *World) check() error {
-	if n := len(w.Sites); n == 0 || n > MaxSites {
-		return fmt.Errorf("a world has 1 to %d sites, not %d", MaxSites, n)
+	if n := len(w.Sites); n == 0 || n > maxSites {
+		return fmt.Errorf("a world has 1 to %d sites, not %d", maxSites, n)
 	}
 	for i := range w.Sites {
 		if s := &w.Sites[i]; s.Cores < 1 || s.Cores > 1<<30 || s.Speed < 0 || math.IsNaN(s.Speed) || math.IsInf(s.Speed, 0) {

@@ -38,8 +38,8 @@ var axes = []axis{
 	{"parts of a job, at most", func(m *Model) float64 { return float64(m.Parts) }},
 }
 
-// NoAxis says that rows make no figure.
-var NoAxis = errors.New("a figure needs one of sigma, weak and parts with several values, and the other two with one")
+// noAxis says that rows make no figure.
+var noAxis = errors.New("a figure needs one of sigma, weak and parts with several values, and the other two with one")
 
 // Draw draws measures of rows into a file, by what varies; lines are the rules, and what else there are several of.
 func Draw(file, title string, rows []Row, measures []Measure) error {
@@ -89,7 +89,7 @@ func alongOf(rows []Row) (along axis, err error) {
 		}
 	}
 	if n != 1 {
-		return along, NoAxis
+		return along, noAxis
 	}
 	return along, nil
 }

@@ -44,14 +44,14 @@ func ParseRules(text string) (out []Rule, err error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("there is no rule %q; there are %s", name, Names())
+			return nil, fmt.Errorf("there is no rule %q; there are %s", name, ruleNames())
 		}
 	}
 	return out, nil
 }
 
-// Names are the names of the rules, for people.
-func Names() string {
+// ruleNames are the names of the rules, for people.
+func ruleNames() string {
 	var names []string
 	for _, r := range Rules() {
 		names = append(names, r.Name)

@@ -215,7 +215,7 @@ func TestRefusedPlaces(t *testing.T) {
 		"gopher://x/": grid.ErrInvalid, "": grid.ErrInvalid, "http:/x": grid.ErrInvalid, "http://": grid.ErrInvalid,
 		"file:///etc/passwd": grid.ErrForbidden, "file:///tmp/../etc/passwd": grid.ErrInvalid, "file://other/tmp/x": grid.ErrInvalid,
 		"file:///tmpx/y": grid.ErrForbidden, "s3://bucket": grid.ErrInvalid, "mailto:x@y": grid.ErrInvalid,
-		"http://host/" + strings.Repeat("x", MaxURI): grid.ErrInvalid,
+		"http://host/" + strings.Repeat("x", maxURI): grid.ErrInvalid,
 	} {
 		_, err := get(t, c, Place{URI: uri, Secrets: Secrets{{For: "sftp://127.0.0.1", HostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB0vDmBDc1dvkDz6wmvoVHM2S5hxQzUPpHRJXlQjJsOn", Password: "x"}}})
 		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "secret") {

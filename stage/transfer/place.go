@@ -8,8 +8,8 @@ import (
 	"gbroker/grid"
 )
 
-// MaxURI is the longest URI, in bytes.
-const MaxURI = 4096
+// maxURI is the longest URI, in bytes.
+const maxURI = 4096
 
 // Place is where a file is, or is to be brought, and in whose name.
 type Place struct {
@@ -64,8 +64,8 @@ func (c *Client) read(p Place) (target, scheme, error) {
 	bad := func(why string) (target, scheme, error) {
 		return t, nil, fmt.Errorf("%w: %s: %s", grid.ErrInvalid, t.shown, why)
 	}
-	if len(p.URI) > MaxURI {
-		return bad(fmt.Sprintf("the URI has %d bytes: at most %d", len(p.URI), MaxURI))
+	if len(p.URI) > maxURI {
+		return bad(fmt.Sprintf("the URI has %d bytes: at most %d", len(p.URI), maxURI))
 	}
 	var err error
 	if t.URL, err = url.Parse(p.URI); err != nil {

@@ -79,8 +79,8 @@ type Share struct {
 	Resources        []grid.Resource
 }
 
-// MaxSpec bounds a SPECFILE, in bytes; the kernel would not take more arguments.
-const MaxSpec = 8 << 20
+// maxSpec bounds a SPECFILE, in bytes; the kernel would not take more arguments.
+const maxSpec = 8 << 20
 
 const version = "1"
 
@@ -331,12 +331,12 @@ func Read(name string) (*Spec, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSpec+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxSpec+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxSpec {
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, MaxSpec)
+	if len(data) > maxSpec {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxSpec)
 	}
 	s, err := Decode(data)
 	if err != nil {

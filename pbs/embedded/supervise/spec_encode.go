@@ -77,8 +77,8 @@ func (s *Spec) Encode() ([]byte, error) {
 		w.number("gpu", int64(g))
 	}
 	w.text("end", "")
-	if w.err == nil && w.b.Len() > MaxSpec {
-		w.err = fmt.Errorf("%w: the job's arguments and environment take %d bytes: at most %d", grid.ErrInvalid, w.b.Len(), MaxSpec)
+	if w.err == nil && w.b.Len() > maxSpec {
+		w.err = fmt.Errorf("%w: the job's arguments and environment take %d bytes: at most %d", grid.ErrInvalid, w.b.Len(), maxSpec)
 	}
 	return []byte(w.b.String()), w.err
 }

@@ -16,10 +16,10 @@ import (
 // Limits of what is believed of the other side.
 const (
 	MaxMessage  = 16 << 20 // bytes of a message
-	MaxJobs     = 1024     // of one computer
+	maxJobs     = 1024     // of one computer
 	MaxDetail   = 2 << 10  // bytes of a text for people
-	MaxSpeed    = 1000.0
-	MaxInterval = int64(grid.Hour)
+	maxSpeed    = 1000.0
+	maxInterval = int64(grid.Hour)
 	maxSpan     = int64(grid.MaxUsedCPU)
 )
 
@@ -76,13 +76,13 @@ func (c *Computer) Check() error {
 		return fmt.Errorf("%w: it has %d cores", ErrLimit, c.Cores)
 	case c.Memory < 0 || c.Memory > grid.MaxMemory || c.Disk < 0 || c.Disk > grid.MaxDisk:
 		return fmt.Errorf("%w: it has %d bytes of memory and %d of disk", ErrLimit, c.Memory, c.Disk)
-	case !(c.Speed > 0 && c.Speed <= MaxSpeed):
+	case !(c.Speed > 0 && c.Speed <= maxSpeed):
 		return fmt.Errorf("%w: its speed is %v", ErrLimit, c.Speed)
 	case len(c.Architecture) > grid.MaxName || len(c.System) > grid.MaxName:
 		return fmt.Errorf("%w: its architecture is %.80q and its system %.80q", ErrLimit, c.Architecture, c.System)
 	case c.Policy.Hours >= 1<<24 || c.Policy.Offset < -int64(grid.Day) || c.Policy.Offset > int64(grid.Day):
 		return fmt.Errorf("%w: its hours are %x, and its clock is %d ms from UTC", ErrLimit, c.Policy.Hours, c.Policy.Offset)
-	case len(c.Users) > MaxJobs:
+	case len(c.Users) > maxJobs:
 		return fmt.Errorf("%w: it admits %d users", ErrLimit, len(c.Users))
 	}
 	for _, u := range c.Users {
@@ -107,7 +107,7 @@ func (s *Status) Check() error {
 		return fmt.Errorf("%w: %.40q is no availability", ErrLimit, s.Availability)
 	}
 	switch {
-	case !(s.Idle >= 0 && s.Idle <= 1) || !(s.Speed >= 0 && s.Speed <= MaxSpeed) || s.Disk < 0 || s.Disk > grid.MaxDisk:
+	case !(s.Idle >= 0 && s.Idle <= 1) || !(s.Speed >= 0 && s.Speed <= maxSpeed) || s.Disk < 0 || s.Disk > grid.MaxDisk:
 		return fmt.Errorf("%w: idle %v, speed %v, disk %d", ErrLimit, s.Idle, s.Speed, s.Disk)
 	case s.Seen.Active < 0 || s.Seen.Battery < 0 || s.Seen.Span > maxSpan || s.Seen.Battery > s.Seen.Span-s.Seen.Active || !(s.Seen.Idle >= 0 && s.Seen.Idle <= 1):
 		return fmt.Errorf("%w: it saw %+v", ErrLimit, s.Seen)
@@ -124,7 +124,7 @@ func checkReports(session string, jobs []Report) error {
 	if err := CheckNonce(session); err != nil {
 		return err
 	}
-	if len(jobs) > MaxJobs {
+	if len(jobs) > maxJobs {
 		return fmt.Errorf("%w: it holds %d jobs", ErrLimit, len(jobs))
 	}
 	seen := map[string]bool{}
@@ -171,7 +171,7 @@ func (e *End) Check() error {
 
 // Check says what of an order cannot be.
 func (o *Orders) Check() error {
-	if o.Interval < 1 || o.Interval > MaxInterval || o.Hold < 0 || o.Hold > MaxInterval || len(o.Jobs) > MaxJobs {
+	if o.Interval < 1 || o.Interval > maxInterval || o.Hold < 0 || o.Hold > maxInterval || len(o.Jobs) > maxJobs {
 		return fmt.Errorf("%w: report each %d ms, hold for %d ms, %d jobs", ErrLimit, o.Interval, o.Hold, len(o.Jobs))
 	}
 	for _, j := range o.Jobs {
