@@ -145,6 +145,30 @@ func TestOrderOfACycle(t *testing.T) {
 	}
 }
 
+// A job is near from when on its files, which go the longest way that they have to, would come late, by its margin and the window.
+func TestWhenAPlanIsNear(t *testing.T) {
+	t.Parallel()
+	var offers []Offered
+	for _, name := range []grid.SiteName{"a", "b"} {
+		offers = append(offers, Offered{Site: grid.Site{Name: name, Speed: 1}, Slots: []grid.Slot{{Node: "n", Start: 1000, End: 1100, Cores: 1}}})
+	}
+	const window, margin, way = 15, 3, 20
+	job := Waits{Wide: Wide{Demand: demand(2, 1, 0), Walltime: 10, Fee: 1, Margin: margin}, Job: "j"}
+	job.Delivery = func(s grid.SiteName) grid.Tick { return map[grid.SiteName]grid.Tick{"a": way, "b": 7}[s] }
+	for now, reserve := range map[grid.Tick]bool{1000 - way - margin - window - 1: false, 1000 - way - margin - window: true} {
+		job.Now = now
+		got := Lookahead([]Waits{job}, window, offers)[0]
+		if got.Start != 1000 || got.Near != 1000-way-margin-window || got.Reserve != reserve {
+			t.Errorf("at %d: it starts at %d and is near from %d on, reserved now: %t (%s)", now, got.Start, got.Near, got.Reserve, got.Why)
+		}
+	}
+	late := job
+	late.Walltime = 1000
+	if got := Lookahead([]Waits{late}, window, offers)[0]; got.Reserve || got.Parts != nil {
+		t.Errorf("one that finds no place is reserved: %+v", got)
+	}
+}
+
 // benchCycle are n slots of whole nodes of 50 sites of three speeds, and jobs of 8 to 256 processes that at most 4 of them may share.
 func benchCycle(slots, jobs int) ([]Waits, []Offered) {
 	random := rand.New(rand.NewPCG(3, uint64(slots)))

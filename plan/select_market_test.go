@@ -136,3 +136,23 @@ func TestANodeSellsEachPieceOnce(t *testing.T) {
 		t.Errorf("it takes %v, and n1 has room for 8", pieces)
 	}
 }
+
+// A site has as many cores as times can be summed over, and no more, on however many nodes.
+func TestAMarketTakesAsManyCoresAsMayBe(t *testing.T) {
+	t.Parallel()
+	site := func(last int) []SlotSite {
+		return []SlotSite{{Site: grid.Site{Name: "a", Speed: 1}, Nodes: []Node{{Name: "n1", Cores: maxCores - 4}, {Name: "n2", Cores: -9}, {Name: "n3", Cores: last}}}}
+	}
+	for last, fine := range map[int]bool{4: true, 5: false, math.MaxInt: false} {
+		if _, err := NewMarket(site(last), nil); (err == nil) != fine {
+			t.Errorf("with %d more: %v", last, err)
+		}
+	}
+	for speed, fine := range map[float64]bool{minSpeed: true, maxSpeed: true, minSpeed / 2: false, maxSpeed * 2: false, math.NaN(): false} {
+		s := site(4)
+		s[0].Speed = speed
+		if _, err := NewMarket(s, nil); (err == nil) != fine {
+			t.Errorf("of speed %v: %v", speed, err)
+		}
+	}
+}
