@@ -187,7 +187,7 @@ func TestWhoElseIsInAReservation(t *testing.T) {
 		ours := b.job()
 		b.far.set(func() {
 			for i, k := range []Job{
-				{User: "ann", State: Running}, {User: "bob", State: Queued}, {User: "cat", State: Done}, {User: "me", State: Running, Mark: Mark("suite", ours.ID)},
+				{User: "ann", State: Running}, {User: "bob", State: Queued}, {User: "cat", State: Done}, {User: "me", State: Running, Mark: markOf("suite", ours.ID)},
 			} {
 				k.Local, k.Reservation, k.Demand = grid.LocalID(fmt.Sprint("x", i)), native, ours.Job.Demand
 				b.far.jobs = append(b.far.jobs, &k)
