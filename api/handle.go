@@ -236,6 +236,15 @@ func (r *request) path() (string, error) {
 	return p, checkPath(p)
 }
 
+// file is the job that the path names, and the file of it.
+func (r *request) file() (id grid.JobID, path string, err error) {
+	if id, err = r.id(); err != nil {
+		return "", "", err
+	}
+	path, err = r.path()
+	return id, path, err
+}
+
 // patiently runs a call that waits, for at most d, or until the server stops.
 func (s *Server) patiently(r *request, d time.Duration, call func(context.Context) error) error {
 	if !s.waits.take(r.who.Name, 1, r.who.Administrator) {

@@ -27,11 +27,7 @@ func (s *Server) outputs(r *request) error {
 const pieceSize = 128 << 10
 
 func (s *Server) output(r *request) error {
-	id, err := r.id()
-	if err != nil {
-		return err
-	}
-	path, err := r.path()
+	id, path, err := r.file()
 	if err != nil {
 		return err
 	}

@@ -132,11 +132,7 @@ func jobOf(name string, document []byte, beside jsdl.Beside, rerunnable bool, wa
 }
 
 func (s *Server) upload(r *request) error {
-	id, err := r.id()
-	if err != nil {
-		return err
-	}
-	path, err := r.path()
+	id, path, err := r.file()
 	if err != nil {
 		return err
 	}
@@ -171,11 +167,7 @@ func contentOffset(field string) (int64, error) {
 
 // begun tells how far an upload that broke has come.
 func (s *Server) begun(r *request) error {
-	id, err := r.id()
-	if err != nil {
-		return err
-	}
-	path, err := r.path()
+	id, path, err := r.file()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,9 @@ import (
 	"crypto/rand"
 
 	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
 )
 
 func (p *program) resubmit() *cobra.Command {
@@ -16,22 +19,13 @@ end by, or depended on, is over.`,
 		Example:           "  gclient resubmit xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := jobArg(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := p.client(cmd)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
+		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
 			s, err := c.Resubmit(cmd.Context(), id, "again-"+rand.Text())
 			if err != nil {
 				return err
 			}
 			cmd.Println(s.ID)
 			return nil
-		},
+		}),
 	}
 }

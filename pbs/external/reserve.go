@@ -117,33 +117,21 @@ func (s *System) Reserve(ctx context.Context, r pbs.Reservation) error {
 }
 
 func (s *System) reserve(ctx context.Context, r pbs.Reservation) error {
-	b, err := s.reserver()
-	if err != nil {
-		return err
-	}
 	if !goodID(r.ID) {
 		return fmt.Errorf("%w: a reservation is named by 1 to 24 of a-z 0-9, not by %.40q", grid.ErrInvalid, r.ID)
 	}
-	done, err := s.alone(ctx, "reservations")
+	b, done, err := s.openBook(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	got, err := s.poller.fresh(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := b.Reservations(ctx)
-	if err != nil {
-		return err
-	}
-	if has := s.reservationOf(all, r.ID); has != nil {
+	if has := s.reservationOf(b.all, r.ID); has != nil {
 		if !s.asAsked(*has, r) {
 			return fmt.Errorf("%w: there is another reservation of that name, from %v to %v on %v for %q", grid.ErrInvalid, has.Start.Time(), has.End.Time(), has.Nodes, has.User)
 		}
 		return s.keep(r, true)
 	}
-	if err := s.free(got.Listing, all, r); err != nil {
+	if err := s.free(b.listing, b.all, r); err != nil {
 		return err
 	}
 	if err := s.keep(r, false); err != nil {
@@ -315,31 +303,19 @@ func (s *System) Change(ctx context.Context, r pbs.Reservation) error {
 }
 
 func (s *System) changeReservation(ctx context.Context, r pbs.Reservation) error {
-	b, err := s.reserver()
-	if err != nil {
-		return err
-	}
-	done, err := s.alone(ctx, "reservations")
+	b, done, err := s.openBook(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	got, err := s.poller.fresh(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := b.Reservations(ctx)
-	if err != nil {
-		return err
-	}
-	has := s.reservationOf(all, r.ID)
+	has := s.reservationOf(b.all, r.ID)
 	if has == nil {
 		return fmt.Errorf("%w: there is none of that name", grid.ErrInvalid)
 	}
 	if s.asAsked(*has, r) {
 		return s.keep(r, true)
 	}
-	if err := s.free(withoutUsers(got.Listing, *has), all, r); err != nil {
+	if err := s.free(withoutUsers(b.listing, *has), b.all, r); err != nil {
 		return err
 	}
 	was := *has
