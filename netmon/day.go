@@ -78,11 +78,11 @@ func (d *day) believed() bool { return d.hourly < dayGain*d.plain }
 func apart(a, b float64) float64 { return math.Abs(a-b) / max(a, b) }
 
 // learnHour takes a rate for the hour of the day, and judges whether to go by the hour would have told it better.
-func (w *way) learnHour(now time.Time, k int, x float64) {
-	if w.days[k] == nil {
-		w.days[k] = &day{}
+func (g *gauge) learnHour(now time.Time, x float64) {
+	if g.day == nil {
+		g.day = &day{}
 	}
-	d, s := w.days[k], &w.rates[k]
+	d, s := g.day, &g.rate
 	if s.measured() {
 		if _, known := d.ratio(now, s.recent[len(s.recent)-1].slot); known {
 			d.judge(s.forecast(nil), s.forecast(func(from int) float64 { r, _ := d.ratio(now, from); return r }), x)
@@ -98,12 +98,12 @@ func (w *way) scale(now time.Time, k int) scale {
 		if from == slotOf(now) {
 			return 1
 		}
-		for distance := range len(w.days) {
+		for distance := range len(w.gauges) {
 			for _, i := range [...]int{k - distance, k + distance} {
-				if i < 0 || i >= len(w.days) || w.days[i] == nil {
+				if i < 0 || i >= len(w.gauges) || w.gauges[i].day == nil {
 					continue
 				}
-				if r, known := w.days[i].ratio(now, from); known && w.days[i].believed() {
+				if r, known := w.gauges[i].day.ratio(now, from); known && w.gauges[i].byHour() {
 					return r
 				} else if known {
 					return 1
@@ -115,7 +115,9 @@ func (w *way) scale(now time.Time, k int) scale {
 }
 
 // forecast is the rate that is expected now of size k, which must have been measured.
-func (w *way) forecast(now time.Time, k int) float64 { return w.rates[k].forecast(w.scale(now, k)) }
+func (w *way) forecast(now time.Time, k int) float64 {
+	return w.gauges[k].rate.forecast(w.scale(now, k))
+}
 
 // byHour tells that the rate of a size goes by the hour as far as is known.
-func (w *way) byHour(k int) bool { return w.days[k] != nil && w.days[k].believed() }
+func (g *gauge) byHour() bool { return g.day != nil && g.day.believed() }

@@ -81,7 +81,7 @@ func hourly(t *testing.T, perHour int64, noise float64, rate func(now time.Time)
 		if now.After(learned) {
 			truth := float64(cfg.Sizes[large]) / (0.01 + float64(cfg.Sizes[large])/rate(now))
 			e := apart(w.forecast(now, large), truth)
-			with, without, n = with+e, without+apart(w.rates[large].forecast(nil), truth), n+1
+			with, without, n = with+e, without+apart(w.gauges[large].rate.forecast(nil), truth), n+1
 			if now.Sub(changed) < 30*time.Minute {
 				after, changes = after+e, changes+1
 			}
@@ -93,7 +93,7 @@ func hourly(t *testing.T, perHour int64, noise float64, rate func(now time.Time)
 			}
 			z := cfg.Sizes[k]
 			d := (0.01 + float64(z)/rate(now)) * math.Exp(noise*r.NormFloat64())
-			w.bytes[k].spend(now, float64(z))
+			w.gauges[k].bytes.spend(now, float64(z))
 			w.note(now, z, time.Duration(d*float64(time.Second)))
 		}
 	}

@@ -120,10 +120,10 @@ func (m *Monitor) choose(l *link, now time.Time, taken time.Duration) (size int6
 	}
 	seconds := w.seconds
 	seconds.spend(now, taken.Seconds())
-	if seconds.when(now, w.expense(now, k)).After(now) || w.bytes[k].when(now, float64(size)).After(now) {
+	if seconds.when(now, w.expense(now, k)).After(now) || w.gauges[k].bytes.when(now, float64(size)).After(now) {
 		return 0, 0, false
 	}
-	w.bytes[k].spend(now, float64(size+headSize))
+	w.gauges[k].bytes.spend(now, float64(size+headSize))
 	return size, w.limitOf(now, k), true
 }
 

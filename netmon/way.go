@@ -12,19 +12,24 @@ import (
 // cost. It reads no clock.
 type way struct {
 	cfg     *Config
-	sizes   []int64 // those of cfg, and the larger ones that only real transfers tell of
-	assumed float64 // bytes per second, until measured
-	limit   float64 // the member's rate limit; +Inf if none
-	rates   []series
-	days    []*day        // of each size; nil until it is measured
-	rests   []rest        // of each size
-	warm    []bool        // of each size of cfg: it was measured twice. The first message finds a connection that knows nothing of the way, and is forgotten
+	gauges  []gauge       // of each size of cfg, and of the larger ones that only real transfers tell of
+	assumed float64       // bytes per second, until measured
+	limit   float64       // the member's rate limit; +Inf if none
 	tail    series        // bytes per second, of the second half of the largest probe
 	rtt     series        // seconds
 	cold    time.Time     // from then on a message finds the windows of connections as small as a file does
 	seconds bucket        // time that probes may take
-	bytes   []bucket      // that probes of each size of cfg may send
 	stale   time.Duration // older measurements do not count
+}
+
+// gauge is what is known of messages of one size.
+type gauge struct {
+	size  int64
+	rate  series // bytes per second
+	day   *day   // nil until it is measured
+	rest  rest
+	warm  bool   // it was measured twice. The first message finds a connection that knows nothing of the way, and is forgotten
+	bytes bucket // that its probes may send; of a size that is none, nothing
 }
 
 func newWay(cfg *Config, now time.Time) *way {
@@ -32,19 +37,19 @@ func newWay(cfg *Config, now time.Time) *way {
 	for _, z := range cfg.Sizes {
 		round += float64(z)
 	}
-	sizes := slices.Concat(cfg.Sizes, larger)
 	w := &way{
-		cfg: cfg, sizes: sizes, rates: make([]series, len(sizes)), days: make([]*day, len(sizes)), rests: make([]rest, len(sizes)), warm: make([]bool, len(cfg.Sizes)),
-		seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
-		bytes:   make([]bucket, len(cfg.Sizes)),
-		stale:   staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
+		cfg: cfg, seconds: newBucket(cfg.TimeShare, 2*cfg.MaxProbe.Seconds(), now),
+		stale: staleAfter*cfg.Interval + time.Duration(4*round/float64(cfg.BytesPerHour)*float64(time.Hour)),
+	}
+	for _, z := range slices.Concat(cfg.Sizes, larger) {
+		w.gauges = append(w.gauges, gauge{size: z})
 	}
 	rate := float64(cfg.BytesPerHour) / 3600
 	for k, z := range slices.Backward(cfg.Sizes) {
 		if k > 0 {
 			rate /= 2
 		}
-		w.bytes[k] = newBucket(rate, float64(max(z, min(quickMessages*z, quickBytes))), now)
+		w.gauges[k].bytes = newBucket(rate, float64(max(z, min(quickMessages*z, quickBytes))), now)
 	}
 	return w
 }
@@ -91,21 +96,22 @@ func (w *way) note(now time.Time, size int64, d time.Duration) {
 		w.cold = later(w.cold, now.Add(coolDown))
 	}
 	k, x := w.nearest(size), float64(size)/d.Seconds()
-	if size != w.sizes[k] {
+	g := &w.gauges[k]
+	if size != g.size {
 		l := w.link(now)
 		told, _ := l.Bandwidth(size)
 		x *= l.Rates[k].BytesPerSecond / told
 	}
 	x = min(max(x, slowest), fastest)
 	by := w.scale(now, k)
-	if s := &w.rates[k]; k < len(w.cfg.Sizes) && len(s.recent) == 1 && !w.warm[k] {
-		*s, w.warm[k] = series{}, true
-	} else if s.measured() {
-		f := s.forecast(by)
-		w.settle(k, math.Abs(x-f) <= max(steady, unsteady*s.spread(by))*max(x, f))
+	if k < len(w.cfg.Sizes) && len(g.rate.recent) == 1 && !g.warm {
+		g.rate, g.warm = series{}, true
+	} else if g.rate.measured() {
+		f := g.rate.forecast(by)
+		w.settle(k, math.Abs(x-f) <= max(steady, unsteady*g.rate.spread(by))*max(x, f))
 	}
-	w.learnHour(now, k, x)
-	w.rates[k].add(now, x, by)
+	g.learnHour(now, x)
+	g.rate.add(now, x, by)
 }
 
 // noteTail takes the rate at which the second half of the largest probe came.
@@ -132,22 +138,24 @@ const (
 // settle lets a size alone for twice as long where all was as expected. What was not is measured again soon, and, if that was not as
 // expected either, the way has changed: so are all sizes.
 func (w *way) settle(k int, expected bool) {
-	r := &w.rests[k]
+	r := &w.gauges[k].rest
 	switch {
 	case expected:
 		*r = rest{factor: 2*r.factor + 1}
 	case !r.odd:
 		*r = rest{odd: true}
 	default:
-		clear(w.rests)
+		for i := range w.gauges {
+			w.gauges[i].rest = rest{}
+		}
 	}
 }
 
 // pause is how long after a measurement size k is measured again.
 func (w *way) pause(k int) time.Duration {
-	calm := time.Duration(float64(w.sizes[k]) / calmBytes * float64(time.Second))
+	calm := time.Duration(float64(w.gauges[k].size) / calmBytes * float64(time.Second))
 	calm = max(min(max(calm, calmLeast), calmMost), w.cfg.Interval)
-	if d := (1 + w.rests[k].factor) * float64(w.cfg.Interval); d < float64(calm) {
+	if d := (1 + w.gauges[k].rest.factor) * float64(w.cfg.Interval); d < float64(calm) {
 		return time.Duration(d)
 	}
 	return calm
@@ -156,8 +164,8 @@ func (w *way) pause(k int) time.Duration {
 // nearest is the measured size nearest to size, by ratio.
 func (w *way) nearest(size int64) int {
 	best, distance := 0, math.Inf(1)
-	for k, z := range w.sizes {
-		if d := math.Abs(math.Log(float64(z) / float64(size))); d < distance {
+	for k := range w.gauges {
+		if d := math.Abs(math.Log(float64(w.gauges[k].size) / float64(size))); d < distance {
 			best, distance = k, d
 		}
 	}
@@ -171,7 +179,8 @@ func (w *way) known(now time.Time, k int) bool {
 	if k >= len(w.cfg.Sizes) {
 		stale = max(stale, largerStale)
 	}
-	return w.rates[k].measured() && now.Sub(w.rates[k].at) < stale
+	r := &w.gauges[k].rate
+	return r.measured() && now.Sub(r.at) < stale
 }
 
 // larger are sizes, in bytes, that are never sent as probes: what they take is learned from real transfers, and believed for longer.
@@ -190,17 +199,18 @@ const (
 
 // link is the forecast.
 func (w *way) link(now time.Time) grid.Link {
-	l := grid.Link{Rates: make([]grid.Rate, len(w.sizes))}
+	l := grid.Link{Rates: make([]grid.Rate, len(w.gauges))}
 	if w.rtt.measured() {
 		l.RTTFine = w.rtt.forecast(nil)
 		l.RTT = max(grid.FromSeconds(l.RTTFine), grid.Millisecond)
 	}
-	for k, z := range w.sizes {
+	for k := range w.gauges {
+		z := w.gauges[k].size
 		l.Rates[k] = grid.Rate{Size: z}
 		if w.known(now, k) {
 			l.Rates[k].BytesPerSecond, l.Rates[k].Measured = w.forecast(now, k), true
 		} else {
-			l.Rates[k].BytesPerSecond = w.derived(now, k, len(w.rates), float64(z))
+			l.Rates[k].BytesPerSecond = w.derived(now, k, len(w.gauges), float64(z))
 		}
 	}
 	return l
@@ -208,10 +218,10 @@ func (w *way) link(now time.Time) grid.Link {
 
 // qualities go with the rates of link; zero where a rate is not measured.
 func (w *way) qualities(now time.Time) []grid.Quality {
-	list := make([]grid.Quality, len(w.rates))
+	list := make([]grid.Quality, len(w.gauges))
 	for k := range list {
-		if w.known(now, k) {
-			list[k] = grid.Quality{Age: grid.FromSeconds(now.Sub(w.rates[k].at).Seconds()), Spread: w.rates[k].spread(w.scale(now, k)), ByHour: w.byHour(k)}
+		if g := &w.gauges[k]; w.known(now, k) {
+			list[k] = grid.Quality{Age: grid.FromSeconds(now.Sub(g.rate.at).Seconds()), Spread: g.rate.spread(w.scale(now, k)), ByHour: g.byHour()}
 		}
 	}
 	return list
@@ -232,7 +242,7 @@ func (w *way) derived(now time.Time, k, end int, z float64) float64 {
 			near[1] = i
 		}
 	}
-	if near[1] < 0 && near[0] >= 0 && w.sizes[near[0]] >= telling {
+	if near[1] < 0 && near[0] >= 0 && w.gauges[near[0]].size >= telling {
 		return w.forecast(now, near[0])
 	}
 	if near[1] < 0 {
@@ -247,7 +257,7 @@ func (w *way) derived(now time.Time, k, end int, z float64) float64 {
 }
 
 func (w *way) point(now time.Time, k int) [2]float64 {
-	z := float64(w.sizes[k])
+	z := float64(w.gauges[k].size)
 	return [2]float64{z, z / w.forecast(now, k)}
 }
 
@@ -270,7 +280,7 @@ func abs(n int) int { return max(n, -n) }
 // predicted is how long a message of size k would take at least, judged by the smaller sizes,
 // which are measured however slow the link has become: as if each of its streams went as fast as one.
 func (w *way) predicted(now time.Time, k int) time.Duration {
-	z := float64(w.sizes[k]) / float64(max(w.cfg.Streams(w.sizes[k]), 1))
+	z := float64(w.gauges[k].size) / float64(max(w.cfg.Streams(w.gauges[k].size), 1))
 	count, last := 0, -1
 	for i := range k {
 		if w.known(now, i) {
@@ -293,8 +303,8 @@ func (w *way) predicted(now time.Time, k int) time.Duration {
 // cut for less than MaxProbe is expected to take as long from then on.
 func (w *way) limitOf(now time.Time, k int) time.Duration {
 	expected := w.predicted(now, k)
-	if w.rates[k].measured() {
-		expected = max(expected, time.Duration(float64(w.sizes[k])/w.forecast(now, k)*float64(time.Second)))
+	if w.gauges[k].rate.measured() {
+		expected = max(expected, time.Duration(float64(w.gauges[k].size)/w.forecast(now, k)*float64(time.Second)))
 	}
 	return min(max(cutFactor*expected, turnLimit), cutFactor*w.cfg.MaxProbe)
 }
@@ -313,7 +323,7 @@ func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
 			continue
 		}
 		due := now
-		if s := &w.rates[i]; s.measured() {
+		if s := &w.gauges[i].rate; s.measured() {
 			due = s.at.Add(w.pause(i))
 			if float64(z)/w.forecast(now, i) > w.cfg.MaxProbe.Seconds() { // the prediction was too good
 				due = s.at.Add(max(w.pause(i), slowDown*w.cfg.Interval))
@@ -322,11 +332,11 @@ func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
 		if z >= opening {
 			due = later(due, w.cold)
 		}
-		ready := later(w.bytes[i].when(now, float64(z)), w.seconds.when(now, w.expense(now, i)))
+		ready := later(w.gauges[i].bytes.when(now, float64(z)), w.seconds.when(now, w.expense(now, i)))
 		if due = later(due, ready); !ok || due.Before(at) {
 			k, at, ok = i, due, true
 		}
-		if !w.rates[i].measured() {
+		if !w.gauges[i].rate.measured() {
 			break
 		}
 	}

@@ -30,7 +30,7 @@ func TestCostIsBounded(t *testing.T) {
 			z := cfg.Sizes[k]
 			d := time.Duration((0.01 + float64(z)/rate) * float64(time.Second))
 			d = min(d, cutFactor*cfg.MaxProbe)
-			w.bytes[k].spend(now, float64(z))
+			w.gauges[k].bytes.spend(now, float64(z))
 			now = now.Add(d)
 			w.seconds.spend(now, d.Seconds())
 			w.note(now, z, d)
@@ -55,8 +55,8 @@ func TestCostIsBounded(t *testing.T) {
 
 // bursts is what all sizes may send at once.
 func bursts(w *way) (bytes float64) {
-	for _, b := range w.bytes {
-		bytes += b.burst
+	for _, g := range w.gauges {
+		bytes += g.bytes.burst
 	}
 	return bytes
 }
@@ -80,7 +80,7 @@ func TestAnUnsteadyWayIsBoundedToo(t *testing.T) {
 			}
 			now = later(now, at)
 			z := float64(cfg.Sizes[k])
-			w.bytes[k].spend(now, z)
+			w.gauges[k].bytes.spend(now, z)
 			w.note(now, cfg.Sizes[k], time.Duration((0.01+z/20e6)*math.Exp(noise*r.NormFloat64())*float64(time.Second)))
 			if now.After(begun) && now.Before(begun.Add(time.Hour)) {
 				soon += z
@@ -240,8 +240,8 @@ func TestTheFirstMessageIsForgotten(t *testing.T) {
 			t.Errorf("after a message of %d ms %.0f B/s are told", ms, got)
 		}
 	}
-	if w.rests[3].odd || w.rests[3].factor == 0 {
-		t.Errorf("that the second message was faster is taken for a change: %+v", w.rests[3])
+	if w.gauges[3].rest.odd || w.gauges[3].rest.factor == 0 {
+		t.Errorf("that the second message was faster is taken for a change: %+v", w.gauges[3].rest)
 	}
 	w.note(now, 512<<20, time.Minute)
 	w.note(now, 512<<20, 2*time.Minute)
