@@ -47,7 +47,7 @@ type Disk struct {
 // MemberAtGlance is one neighbour.
 type MemberAtGlance struct {
 	Name    grid.SiteName `json:"name"`
-	State   string        `json:"state"`
+	State   string        `json:"state"`             // alive, doubtful, dead; "not chosen": the rule of the neighbours' file leaves it out
 	Contact string        `json:"contact,omitempty"` // as that of a Site
 	Version string        `json:"version"`           // "" until heard
 	Jobs    int           `json:"jobs"`              // of this home that are there

@@ -287,6 +287,9 @@ type Rate struct {
 	ByHour    bool     `json:"by_hour,omitempty"` // it goes with the hour of the day, as was learned of it
 }
 
+// NotChosen is the state of one that the rule of the neighbours' file leaves out.
+const NotChosen = "not chosen"
+
 func newSite(v SiteView) Site {
 	s := Site{
 		Name:      v.Site.Name,
@@ -318,7 +321,7 @@ func newSite(v SiteView) Site {
 		s.Addresses, s.ProposedBy = v.Addresses, v.ProposedBy
 	}
 	if v.NotChosen {
-		s.State, s.NotChosen = "not chosen", true
+		s.State, s.NotChosen = NotChosen, true
 		if v.Age > 0 {
 			s.AgeS = finite(v.Age.Seconds())
 		}

@@ -42,6 +42,9 @@ func (s *site) overview() api.Overview {
 			Jobs: there[string(m.Peer)], OtherKey: s.overlay.OtherKey(m.Peer),
 		})
 	}
+	for _, m := range s.passedOver() {
+		o.Members = append(o.Members, api.MemberAtGlance{Name: m.Name, State: api.NotChosen, Version: s.versionOf(m.Peer), Jobs: there[string(m.Peer)]})
+	}
 	return o
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,14 +33,21 @@ func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, alarm *atom
 	signal.Notify(hangup, unix.SIGHUP)
 	defer signal.Stop(hangup)
 	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Neighbourhood, alarm: alarm}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	changed := make(chan struct{}, 1)
 	// The folder, not the file: an editor replaces the file by another.
 	watcher, err := watchFolder(filepath.Dir(c.Neighbours))
 	if err != nil {
-		log.Warn("the neighbours' file cannot be watched, and is looked at every few seconds: on Linux, sysctl fs.inotify.max_user_instances is how many watches a user may have", zap.Error(err))
-		return w.look(ctx, hangup)
+		log.Warn("the neighbours' file cannot be watched, and is looked at every few seconds", zap.String("way_out", wayOut(err, filesFull())), zap.Error(err))
+		watching.Go(func() { look(ctx, c.Neighbours, changed) })
+	} else {
+		watching.Go(func() { w.watch(ctx, watcher, changed) })
 	}
-	defer watcher.Close()
-	return w.follow(ctx, hangup, watcher)
+	return w.follow(ctx, hangup, changed)
 }
 
 func watchFolder(folder string) (*fsnotify.Watcher, error) {
@@ -53,22 +61,54 @@ func watchFolder(folder string) (*fsnotify.Watcher, error) {
 	return watcher, nil
 }
 
-// look takes the file when its time or size has changed.
-func (w *neighbourWatch) look(ctx context.Context, again <-chan os.Signal) error {
+// filesFull tells that this process may open no more files.
+func filesFull() bool {
+	f, err := os.Open(os.DevNull)
+	if err == nil {
+		f.Close()
+	}
+	return errors.Is(err, unix.EMFILE)
+}
+
+// wayOut says which limit, on Linux, has left nothing to watch a file with; full is that this process may open no more files.
+func wayOut(err error, full bool) string {
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return "raise sysctl fs.inotify.max_user_watches, how many files a user may watch"
+	case errors.Is(err, unix.EMFILE) && full:
+		return "raise the limit of open files of this process: ulimit -n, or LimitNOFILE of its unit"
+	case errors.Is(err, unix.EMFILE):
+		return "raise sysctl fs.inotify.max_user_instances, how many watches a user may have"
+	case errors.Is(err, unix.ENFILE):
+		return "raise sysctl fs.file-max, how many files this machine may have open"
+	case errors.Is(err, unix.ENOMEM):
+		return "the kernel has no memory left for it"
+	}
+	return "see the error"
+}
+
+// tell says that the file may have changed, unless that is said already.
+func tell(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
+}
+
+// look tells when the file's time or size has changed, and at once, for what changed before it looked.
+func look(ctx context.Context, file string, changed chan<- struct{}) {
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
-	seen := stampOf(w.config.Neighbours)
-	w.take(false)
+	seen := stampOf(file)
+	tell(changed)
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-again:
-			w.take(true)
+			return
 		case <-ticker.C:
-			if now := stampOf(w.config.Neighbours); now != seen {
+			if now := stampOf(file); now != seen {
 				seen = now
-				w.take(false)
+				tell(changed)
 			}
 		}
 	}
@@ -88,10 +128,32 @@ func stampOf(file string) stamp {
 	return stamp{info.ModTime(), info.Size()}
 }
 
-// follow takes the file when the folder's watch tells of it.
-func (w *neighbourWatch) follow(ctx context.Context, again <-chan os.Signal, watcher *fsnotify.Watcher) error {
-	file := w.config.Neighbours
-	w.take(false) // what changed between Load and the watch
+// watch tells when the folder's watch speaks of the file, and ends the watch.
+func (w *neighbourWatch) watch(ctx context.Context, watcher *fsnotify.Watcher, changed chan<- struct{}) {
+	defer watcher.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-watcher.Events:
+			if !ok {
+				w.log.Warn("the watch of the neighbours' file has ended; it is looked at every few seconds")
+				look(ctx, w.config.Neighbours, changed)
+				return
+			}
+			if filepath.Base(e.Name) == filepath.Base(w.config.Neighbours) && e.Op != fsnotify.Chmod {
+				tell(changed)
+			}
+		case err := <-watcher.Errors:
+			w.log.Warn("watching the neighbours missed something; reading them again", zap.Error(err))
+			tell(changed)
+		}
+	}
+}
+
+// follow takes the file when it may have changed, and at each word of again.
+func (w *neighbourWatch) follow(ctx context.Context, again <-chan os.Signal, changed <-chan struct{}) error {
+	w.take(false) // what changed between Load and now
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
 	defer quiet.Stop()
@@ -99,15 +161,7 @@ func (w *neighbourWatch) follow(ctx context.Context, again <-chan os.Signal, wat
 		select {
 		case <-ctx.Done():
 			return nil
-		case e, ok := <-watcher.Events:
-			if !ok {
-				return fmt.Errorf("watching %s: the watch ended", file)
-			}
-			if filepath.Base(e.Name) == filepath.Base(file) && e.Op != fsnotify.Chmod {
-				quiet.Reset(settle)
-			}
-		case err := <-watcher.Errors:
-			w.log.Warn("watching the neighbours missed something; reading them again", zap.Error(err))
+		case <-changed:
 			quiet.Reset(settle)
 		case <-quiet.C:
 			w.take(false)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/sys/unix"
 
 	"gbroker/grid"
 	"gbroker/internal/localfs"
@@ -36,7 +37,6 @@ func TestWatchNeighbours(t *testing.T) {
 			done <- err
 			return
 		}
-		defer watcher.Close()
 		w := &neighbourWatch{config: c, log: zap.New(core), now: c.Neighbourhood, alarm: new(atomic.Pointer[string]), apply: func(n Neighbourhood) error {
 			applied <- n.Members
 			if refuse.Load() {
@@ -44,7 +44,9 @@ func TestWatchNeighbours(t *testing.T) {
 			}
 			return nil
 		}}
-		done <- w.follow(ctx, hangup, watcher)
+		changed := make(chan struct{}, 1)
+		go w.watch(ctx, watcher, changed)
+		done <- w.follow(ctx, hangup, changed)
 	}()
 	next := func(what string) []grid.Member {
 		select {
@@ -113,7 +115,9 @@ func TestNeighboursAreLookedAt(t *testing.T) {
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- w.look(ctx, nil) }()
+		changed := make(chan struct{}, 1)
+		go look(ctx, c.Neighbours, changed)
+		go func() { done <- w.follow(ctx, nil, changed) }()
 		for n, members := range []string{"", "{name: b, peer: " + string(peerA) + "}", ""} {
 			if n > 0 {
 				if err := localfs.Replace(c.Neighbours, []byte("members: ["+members+"]\n"), 0o644); err != nil {
@@ -121,7 +125,7 @@ func TestNeighboursAreLookedAt(t *testing.T) {
 				}
 			}
 			for range 3 {
-				time.Sleep(lookAgain)
+				time.Sleep(lookAgain + 2*settle)
 				synctest.Wait()
 				if applied != n {
 					t.Errorf("after change %d it was applied %d times", n, applied)
@@ -133,4 +137,26 @@ func TestNeighboursAreLookedAt(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A file that cannot be watched: the log names the limit that is at fault.
+func TestTheLimitOfWatchesIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		full bool
+		want string
+	}{
+		{unix.ENOSPC, false, "fs.inotify.max_user_watches"},
+		{unix.EMFILE, false, "fs.inotify.max_user_instances"},
+		{unix.EMFILE, true, "ulimit -n"},
+		{unix.ENFILE, false, "fs.file-max"},
+	} {
+		if got := wayOut(errors.Join(c.err, errors.New("more")), c.full); !strings.Contains(got, c.want) {
+			t.Errorf("%v, %t: %s", c.err, c.full, got)
+		}
+	}
+	if filesFull() {
+		t.Error("this process may open no more files")
+	}
 }

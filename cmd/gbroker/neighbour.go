@@ -163,14 +163,16 @@ type memberView struct {
 	DefaultBandwidth int64         `json:"default_bandwidth"`
 	SameUsers        bool          `json:"same_users"`
 	Via              grid.SiteName `json:"via,omitempty"`
+	Chosen           bool          `json:"chosen"` // by the rule of the file
 }
 
 func neighbourList(file *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "list --config FILE",
-		Short:   "List the sites of the neighbours' file",
-		Long:    "list prints the sites of the neighbours' file. Whether they live, `gclient sites` tells.",
+		Use:   "list --config FILE",
+		Short: "List the sites of the neighbours' file",
+		Long: `list prints the sites of the neighbours' file. Where that has a rule, CHOSEN tells whom the running daemon has chosen by it, or
+would choose at its start; "gbroker neighbour plan" says why. Whether they live, "gclient sites" tells.`,
 		Example: `  gbroker neighbour list --config FILE --json`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -178,12 +180,16 @@ func neighbourList(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			chosen, err := chosenBy(cmd, cfg)
+			if err != nil {
+				return err
+			}
 			if !asJSON {
-				return listMembers(cmd.OutOrStdout(), cfg.Members)
+				return listMembers(cmd.OutOrStdout(), cfg.Neighbourhood, chosen)
 			}
 			views := make([]memberView, len(cfg.Members))
 			for i, m := range cfg.Members {
-				views[i] = memberView{m.Name, m.Peer, append([]string{}, m.Addresses...), m.Send, m.RateLimit, m.DefaultBandwidth, m.SameUsers, m.Via}
+				views[i] = memberView{m.Name, m.Peer, append([]string{}, m.Addresses...), m.Send, m.RateLimit, m.DefaultBandwidth, m.SameUsers, m.Via, chosen[m.Peer]}
 			}
 			return cli.PrintJSON(cmd.OutOrStdout(), views)
 		},
@@ -192,15 +198,33 @@ func neighbourList(file *string) *cobra.Command {
 	return cmd
 }
 
-func listMembers(w io.Writer, members []grid.Member) error {
+// chosenBy are the members that the rule of the file makes neighbours.
+func chosenBy(cmd *cobra.Command, cfg daemon.Config) (map[grid.PeerID]bool, error) {
+	plan, err := planOf(cmd, cfg, cfg.Rule, false)
+	chosen := map[grid.PeerID]bool{}
+	for _, c := range plan {
+		chosen[c.Peer] = c.Chosen
+	}
+	return chosen, err
+}
+
+func listMembers(w io.Writer, n daemon.Neighbourhood, chosen map[grid.PeerID]bool) error {
 	t := cli.Table(w)
-	fmt.Fprintln(t, "NAME\tSEND\tRATE_LIMIT\tPEER\tADDRESSES")
-	for _, m := range members {
+	head := "NAME\tSEND\tRATE_LIMIT\t"
+	if n.Rule.Kind != "" {
+		head += "CHOSEN\t"
+	}
+	fmt.Fprintln(t, head+"PEER\tADDRESSES")
+	for _, m := range n.Members {
 		limit := "-"
 		if m.RateLimit > 0 {
 			limit = grid.FormatSize(m.RateLimit) + "/s"
 		}
-		fmt.Fprintf(t, "%s\t%t\t%s\t%s\t%s\n", m.Name, m.Send, limit, m.Peer, strings.Join(m.Addresses, ","))
+		fmt.Fprintf(t, "%s\t%t\t%s\t", m.Name, m.Send, limit)
+		if n.Rule.Kind != "" {
+			fmt.Fprintf(t, "%t\t", chosen[m.Peer])
+		}
+		fmt.Fprintf(t, "%s\t%s\n", m.Peer, strings.Join(m.Addresses, ","))
 	}
 	return t.Flush()
 }

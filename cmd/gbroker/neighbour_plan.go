@@ -62,15 +62,9 @@ ends see alike; nearest by what is measured.`,
 			if err := r.Validate(); err != nil {
 				return cli.Exit(cli.Usage, err)
 			}
-			key, err := overlay.LoadKey(cfg.IdentityFile())
+			plan, err := planOf(cmd, cfg, r, rule != "")
 			if err != nil {
 				return err
-			}
-			now := seenBy(cmd, cfg)
-			plan := r.Plan(overlay.PeerIDOf(key), cfg.Known(measured(now)))
-			tellAges(plan, now)
-			if rule == "" {
-				asChosen(plan, now)
 			}
 			if asJSON {
 				views := make([]planView, len(plan))
@@ -96,6 +90,21 @@ ends see alike; nearest by what is measured.`,
 	f.StringSliceVar(&organisations, "organisations", nil, "only sites of these organisations")
 	f.BoolVar(&asJSON, "json", false, "print a JSON array")
 	return cmd
+}
+
+// planOf is what a rule makes of the sites of the file; one that is not tried is that of the file, by which the running daemon has chosen.
+func planOf(cmd *cobra.Command, cfg daemon.Config, r topology.Rule, tried bool) ([]topology.Choice, error) {
+	key, err := overlay.LoadKey(cfg.IdentityFile())
+	if err != nil {
+		return nil, err
+	}
+	now := seenBy(cmd, cfg)
+	plan := r.Plan(overlay.PeerIDOf(key), cfg.Known(measured(now)))
+	tellAges(plan, now)
+	if !tried {
+		asChosen(plan, now)
+	}
+	return plan, nil
 }
 
 // seenBy are the sites as the running daemon sees them; none where none runs.
