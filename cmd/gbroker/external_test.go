@@ -48,7 +48,7 @@ func made(t *testing.T, system string, environment []string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	o.Dir, o.Site = filepath.Join(dir, "s"), "a"
+	o.Dir, o.Site, o.Listen = filepath.Join(dir, "s"), "a", "/ip4/127.0.0.1/tcp/0"
 	if o.Found = daemon.Detect(t.Context(), environment); o.Found.System != system {
 		t.Fatalf("found %+v", o.Found)
 	}

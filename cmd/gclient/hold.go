@@ -82,7 +82,7 @@ func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration)
 	}
 	for _, r := range names {
 		if r.Job == "" {
-			return cli.BadUsage("%s is a group: write which of its jobs, as %s[1-10]", r, strings.TrimSuffix(r.String(), ".all"))
+			return whichOf(r.Group)
 		}
 	}
 	c, err := p.client(cmd)
@@ -92,7 +92,13 @@ func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration)
 	defer c.Close()
 	var failed []error
 	for _, r := range names {
-		if err := alterOne(cmd, c, r.Job, to); err != nil {
+		err := alterOne(cmd, c, r.Job, to)
+		if r.Group != "" && errors.Is(err, grid.ErrNotFound) {
+			if _, as := c.GroupPage(cmd.Context(), r.Group, api.Members{Limit: 1}); as == nil {
+				err = whichOf(r.Group)
+			}
+		}
+		if err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -100,6 +106,11 @@ func (p *program) alterAll(cmd *cobra.Command, args []string, to api.Alteration)
 		return failed[0]
 	}
 	return errors.Join(failed...)
+}
+
+// whichOf refuses a group in the place of jobs.
+func whichOf(id grid.GroupID) error {
+	return cli.BadUsage("%s is a group: write which of its jobs, as '%s[1-10]'", id, strings.TrimSuffix(string(id), ".all"))
 }
 
 func alterOne(cmd *cobra.Command, c *api.Client, id grid.JobID, to api.Alteration) error {

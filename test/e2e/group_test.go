@@ -91,6 +91,13 @@ func TestAGroupIsCancelledThroughAKill(t *testing.T) {
 	eventually(t, "two jobs of the group run", func() bool {
 		return told[api.GroupStatus](t, a, "status", id).States["RUNNING"] >= 2
 	})
+	for _, name := range []string{id, strings.TrimSuffix(id, ".all")} { // of a group one says which of its jobs
+		for _, args := range [][]string{{"hold"}, {"release"}, {"alter", "--priority", "3"}} {
+			if r := a.Client(t.Context(), append(args, name)...); r.Code != 2 || !strings.Contains(r.Stderr, "is a group: write which of its jobs") {
+				t.Errorf("%v of %s: %d, %s", args, name, r.Code, r.Stderr)
+			}
+		}
+	}
 	cmd := a.Command(t.Context(), "cancel", id)
 	must(t, cmd.Start())
 	eventually(t, "the cancel is recorded", func() bool {

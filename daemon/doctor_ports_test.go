@@ -1,0 +1,41 @@
+package daemon
+
+import (
+	"net"
+	"os"
+	"testing"
+
+	"gbroker/grid"
+)
+
+// The doctor tells that another process listens where the daemon is to, for each of its ports; the daemon itself is none.
+func TestDoctorOfPorts(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	c := initSite(t)
+	check := func(change func(*Config)) []Finding {
+		return said(t, Embedded, nil, (*doctor).ports, func(to *Config) { *to = c; change(to) })
+	}
+	expect(t, "free", check(func(*Config) {}), Fine, "can listen on")
+	expect(t, "taken", check(func(c *Config) { c.Listen = []string{"/ip4/127.0.0.1/tcp/" + port} }), Mend, "another process listens there", "sport = :"+port, "of listen")
+	expect(t, "the API's", check(func(c *Config) { c.API = l.Addr().String() }), Mend, "another process listens there", "of api")
+	expect(t, "the pool's", check(func(c *Config) { c.Batch.System, c.Batch.Pool.Listen = Pool, l.Addr().String() }), Mend, "another process listens there", "of batch.listen")
+	expect(t, "nobody's", check(func(c *Config) { c.Listen = []string{"/ip4/192.0.2.1/tcp/4010"} }), Mend, "does not have that address")
+
+	socket, err := net.Listen("unix", c.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	remove, err := writeReady(c, Ready{PID: os.Getpid(), Peer: grid.PeerID(peerA), Addresses: []string{"/ip4/127.0.0.1/tcp/" + port}, Socket: c.Socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	expect(t, "its own", check(func(c *Config) { c.Listen = []string{"/ip4/127.0.0.1/tcp/" + port} }), Fine, "the daemon runs", port)
+}
