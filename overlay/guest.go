@@ -21,7 +21,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/sec"
 	tptu "github.com/libp2p/go-libp2p/p2p/net/upgrader"
-	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"go.uber.org/zap"
 
 	"gbroker/grid"
@@ -87,20 +86,20 @@ type shown struct {
 // proof is worth nothing on another. Who has no key sends 32 random bytes. Members need no proof; brokers of before,
 // which do not know this protocol, are met by libp2p's own.
 type security struct {
-	*libp2ptls.Transport
+	*transportTLS
 	gate *gate
 }
 
 func newSecurity(g *gate) func(protocol.ID, crypto.PrivKey, []tptu.StreamMuxer) (*security, error) {
 	return func(id protocol.ID, key crypto.PrivKey, muxers []tptu.StreamMuxer) (*security, error) {
-		t, err := libp2ptls.New(id, key, muxers)
+		t, err := newTLS(id, key, muxers)
 		return &security{t, g}, err
 	}
 }
 
 // SecureInbound secures a connection that came in.
 func (s *security) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
-	c, err := s.Transport.SecureInbound(ctx, insecure, p)
+	c, err := s.transportTLS.SecureInbound(ctx, insecure, p)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ func (s *security) SecureInbound(ctx context.Context, insecure net.Conn, p peer.
 
 // SecureOutbound secures a connection that was dialled.
 func (s *security) SecureOutbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
-	c, err := s.Transport.SecureOutbound(ctx, insecure, p)
+	c, err := s.transportTLS.SecureOutbound(ctx, insecure, p)
 	if err != nil {
 		return nil, err
 	}

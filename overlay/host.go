@@ -46,7 +46,7 @@ func newHost(key Key, listen []string, g *gate, d *door, l *lanes, s settings) (
 			return &guarded{t, u, d, l}, errors.Join(err, l.equip(key, mux, m, g, s.dialTimeout))
 		}),
 		libp2p.Security(string(gridSecurity), newSecurity(g)),
-		libp2p.Security(libp2ptls.ID, libp2ptls.New), // for brokers that know no grid keys
+		libp2p.Security(libp2ptls.ID, newTLS), // for brokers that know no grid keys
 		libp2p.Security(string(laneSecurity), newLaneTLS),
 		libp2p.Muxer(yamux.ID, mux),
 		libp2p.ConnectionGater(g),

@@ -97,7 +97,7 @@ func (o *Overlay) Reach(ctx context.Context, to grid.PeerID, protocol string) (n
 	if err != nil {
 		return nil, err
 	}
-	t, err := libp2ptls.New(libp2ptls.ID, s.config.Key.private, nil)
+	t, err := newTLS(libp2ptls.ID, s.config.Key.private, nil)
 	if err != nil {
 		return nil, errors.Join(err, line.Close())
 	}
@@ -270,7 +270,7 @@ func (s *session) terminate(c net.Conn, name string, answer func(reached) bool) 
 	if !answer(reached{OK: true}) {
 		return
 	}
-	t, err := libp2ptls.New(libp2ptls.ID, s.config.Key.private, nil)
+	t, err := newTLS(libp2ptls.ID, s.config.Key.private, nil)
 	if err != nil {
 		s.log.Error("securing a line", zap.Error(err))
 		return

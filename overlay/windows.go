@@ -12,7 +12,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/sec"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	tptu "github.com/libp2p/go-libp2p/p2p/net/upgrader"
-	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 )
 
 // What one stream may have on its way, in bytes: at first, and at most, which is 80 MB/s at 50 ms. The library begins with 256 KiB and
@@ -56,21 +55,21 @@ func (w *windows) NewConn(c net.Conn, server bool, scope network.PeerScope) (net
 type laneConn struct{ sec.SecureConn }
 
 // laneTLS is TLS as libp2p has it, which marks its connections as those of lanes.
-type laneTLS struct{ *libp2ptls.Transport }
+type laneTLS struct{ *transportTLS }
 
 func newLaneTLS(id protocol.ID, key crypto.PrivKey, muxers []tptu.StreamMuxer) (laneTLS, error) {
-	t, err := libp2ptls.New(id, key, muxers)
+	t, err := newTLS(id, key, muxers)
 	return laneTLS{t}, err
 }
 
 // SecureInbound secures a lane that came in.
 func (t laneTLS) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
-	return marked(t.Transport.SecureInbound(ctx, insecure, p))
+	return marked(t.transportTLS.SecureInbound(ctx, insecure, p))
 }
 
 // SecureOutbound secures a lane that was dialled.
 func (t laneTLS) SecureOutbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
-	return marked(t.Transport.SecureOutbound(ctx, insecure, p))
+	return marked(t.transportTLS.SecureOutbound(ctx, insecure, p))
 }
 
 func marked(c sec.SecureConn, err error) (sec.SecureConn, error) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -69,6 +70,10 @@ type Site struct {
 	Log      string        // file of its stderr, of all its lives
 	Env      []string      // added to the environment of the daemon
 	Detached bool          // the daemon outlives this process
+	OwnClock bool          // its wall clock can be set by SetClock
+	Ahead    time.Duration // of such a clock at the start
+
+	clockCell int64 // where its daemon has what its clock is ahead, once it runs
 }
 
 // Options of a new site; zero values take what `gbroker init` takes.
@@ -146,8 +151,18 @@ func (s *Site) Start(ctx context.Context) error {
 	if !s.Detached {
 		s.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
+	if s.OwnClock {
+		runtime.LockOSThread() // one thread traces it
+		defer runtime.UnlockOSThread()
+		s.cmd.SysProcAttr.Ptrace = true
+	}
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("starting the daemon of %s: %w", s.Name, err)
+	}
+	if s.OwnClock {
+		if s.clockCell, err = giveClock(s.cmd.Process.Pid, s.Ahead); err != nil {
+			return errors.Join(fmt.Errorf("giving %s a clock of its own: %w", s.Name, err), s.cmd.Process.Kill(), s.cmd.Wait())
+		}
 	}
 	s.done = make(chan struct{})
 	go func(cmd *exec.Cmd, done chan struct{}) {

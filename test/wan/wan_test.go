@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -77,7 +78,7 @@ func TestLink(t *testing.T) {
 }
 
 // sitesOf starts brokers, one in each namespace, that know nobody yet.
-func sitesOf(t *testing.T, w *Network, cores func(i int) int) (sites []*cluster.Site) {
+func sitesOf(t *testing.T, w *Network, cores func(i int) int, change ...func(*cluster.Site)) (sites []*cluster.Site) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw-")
 	if err != nil {
@@ -91,6 +92,9 @@ func sitesOf(t *testing.T, w *Network, cores func(i int) int) (sites []*cluster.
 	for i, h := range w.Hosts {
 		s, err := cluster.Init(t.Context(), programs, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: cores(i), Listen: "/ip4/0.0.0.0/tcp/4010"})
 		if err == nil {
+			for _, f := range change {
+				f(s)
+			}
 			err = h.In(func() error { return s.Start(t.Context()) })
 		}
 		if err != nil {
@@ -105,7 +109,7 @@ func sitesOf(t *testing.T, w *Network, cores func(i int) int) (sites []*cluster.
 // meshOf starts a full mesh of brokers that all see each other.
 func meshOf(t *testing.T, w *Network) []*cluster.Site {
 	t.Helper()
-	sites := sitesOf(t, w, func(int) int { return 2 })
+	sites := sitesOf(t, w, func(int) int { return 2 }, func(s *cluster.Site) { s.OwnClock = cluster.HaveClocks })
 	if err := cluster.Mesh(t.Context(), sites...); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +198,18 @@ func agreed(t *testing.T, sites []*cluster.Site, when string) time.Duration {
 }
 
 // A mesh rejoins after each trouble, and a job that runs over it is there to its end.
-func TestRejoin(t *testing.T) {
+func TestRejoin(t *testing.T) { rejoins(t, cases, 1) }
+
+// So it does where wall clocks are apart.
+func TestRejoinWithClocksApart(t *testing.T) {
+	if !cluster.HaveClocks {
+		t.Skip("no daemon has a clock of its own here")
+	}
+	rejoins(t, clocksApart, math.MaxInt)
+}
+
+// rejoins brings meshes into some troubles; into the first few of them where not all is to run.
+func rejoins(t *testing.T, cases func(*testing.T, *Network, []*cluster.Site) []trouble, few int) {
 	sizes := []int{2}
 	if whole {
 		sizes = []int{2, 3, 8}
@@ -212,15 +227,15 @@ func TestRejoin(t *testing.T) {
 				t.Fatal(r.Stderr)
 			}
 			id := strings.TrimSpace(r.Stdout)
-			for _, c := range cases(t, w) {
+			for i, c := range cases(t, w, sites) {
 				if !whole {
-					c.lasts = 5 * time.Second
+					c.lasts = min(c.lasts, 5*time.Second)
 				}
 				c.trouble()
 				time.Sleep(c.lasts) //house:allow sleep: how long the trouble lasts is what is tested
 				c.over()
 				t.Logf("| %d | %s, %v | %.1f s |", n, c.name, c.lasts, agreed(t, sites, "after "+c.name).Seconds())
-				if !whole {
+				if !whole && i+1 == few {
 					break
 				}
 			}
@@ -238,7 +253,7 @@ type trouble struct {
 	trouble, over func()
 }
 
-func cases(t *testing.T, w *Network) []trouble {
+func cases(t *testing.T, w *Network, _ []*cluster.Site) []trouble {
 	n := len(w.Hosts)
 	each := func(l Link) func() {
 		return func() {
@@ -269,5 +284,33 @@ func cases(t *testing.T, w *Network) []trouble {
 				t.Error(err)
 			}
 		}, func() {}},
+	}
+}
+
+// clocksApart are the cases of wall clocks that differ: by minutes while brokers run and do not see each other, and by hours when one of them starts.
+func clocksApart(t *testing.T, w *Network, sites []*cluster.Site) []trouble {
+	set := func(i int, ahead time.Duration) {
+		if err := sites[i].SetClock(ahead); err != nil {
+			t.Error(err)
+		}
+	}
+	again := func(ahead time.Duration) {
+		s := sites[0]
+		s.Kill()
+		s.Ahead = ahead
+		if err := w.Hosts[0].In(func() error { return s.Start(t.Context()) }); err != nil {
+			t.Error(err)
+		}
+	}
+	n := len(sites)
+	return []trouble{
+		{"clocks 20 min apart, and a partition", 20 * time.Second, func() {
+			set(0, 10*time.Minute)
+			set(1, -10*time.Minute)
+			w.Split((n+1)/2, true)
+		}, func() { w.Split((n+1)/2, false) }},
+		{"clocks that go right again", 5 * time.Second, func() { set(0, 0); set(1, 0) }, func() {}},
+		{"a start with a clock 3 h ahead", time.Second, func() { again(3 * time.Hour) }, func() {}},
+		{"a start with a clock 3 h behind", time.Second, func() { again(-3 * time.Hour) }, func() {}},
 	}
 }
