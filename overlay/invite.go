@@ -16,7 +16,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
-	"github.com/libp2p/go-libp2p/core/sec"
 	ma "github.com/multiformats/go-multiaddr"
 	madns "github.com/multiformats/go-multiaddr-dns"
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -94,10 +93,10 @@ type Joined struct {
 func (j Joined) Trouble() string {
 	var list []string
 	if j.Port != "" {
-		list = append(list, "firewall: this site cannot be dialled from there ("+j.Port+"); it works as long as this site can dial the other")
+		list = append(list, "firewall: this site cannot be dialled from there: "+j.Port+". Open that port here for the other site; till then it works as long as this site can dial it")
 	}
 	if j.Ahead.Abs() > clockLimit {
-		list = append(list, fmt.Sprintf("clock: the one over there is %s ahead of this one: set both by NTP", j.Ahead.Round(time.Millisecond)))
+		list = append(list, fmt.Sprintf("clock: the one over there is %s this one: set both by NTP", aheadOf(j.Ahead)))
 	}
 	return strings.Join(list, "\n")
 }
@@ -143,7 +142,7 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 	stream.SetDeadline(time.Now().Add(joinLimit))
 	sent := time.Now()
 	if err := writeLine(stream, joining{site, addresses, sent.UnixMilli()}); err != nil {
-		return Joined{}, fmt.Errorf("joining %s: %w", i.Site, err)
+		return Joined{}, i.unfit(err)
 	}
 	var answer welcome
 	if err := readLine(stream, &answer); err != nil {
@@ -158,31 +157,6 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 		ahead = 0
 	}
 	return Joined{Port: answer.Port, Ahead: ahead}, nil
-}
-
-// unfit tells why the other side knows nothing of an invitation, as far as one can say that here.
-func (i Invitation) unfit(err error) error {
-	why := "it was used already, or was not copied as it is"
-	if until := time.Unix(i.Until, 0); time.Now().After(until) {
-		why = "it was good until " + until.Format(time.DateTime)
-	}
-	return fmt.Errorf("%w: the site %s does not know this code: %s. Ask for a new one (`gbroker invite` there): %w", grid.ErrForbidden, i.Site, why, err)
-}
-
-// atFault says what keeps the inviting site from being reached.
-func atFault(err error, i Invitation) error {
-	var other sec.ErrPeerIDMismatch
-	switch text := err.Error(); {
-	case errors.As(err, &other):
-		return fmt.Errorf("%w: key: at %v answers the broker %s, and not %s, which has made the code: was it made at another site, or has that a new identity?", grid.ErrInvalid, i.Addresses, other.Actual, i.Peer)
-	case strings.Contains(text, "refused"):
-		return fmt.Errorf("%w: nothing listens at %v: is the broker of %s up, and are these its addresses? %w", grid.ErrUnavailable, i.Addresses, i.Site, err)
-	case strings.Contains(text, "deadline") || strings.Contains(text, "timeout") || strings.Contains(text, "timed out"):
-		return fmt.Errorf("%w: firewall: nothing answers at %v: open that TCP port for this site: %w", grid.ErrUnavailable, i.Addresses, err)
-	case strings.Contains(text, "trailing newline"): // it speaks first, or something else
-		return fmt.Errorf("%w: what answers at %v is no broker: is that the address and port of %s, or a proxy on the way? %w", grid.ErrUnavailable, i.Addresses, i.Site, err)
-	}
-	return fmt.Errorf("%w: reaching %s: %w", grid.ErrUnavailable, i.Site, err)
 }
 
 // admit serves one who has shown the secret of an invitation.
@@ -244,7 +218,7 @@ func tryPorts(ctx context.Context, addresses []string, at netip.Prefix) string {
 			c.Close()
 			return ""
 		}
-		why = err.Error()
+		why = shut(a, err)
 	}
 	return why
 }

@@ -123,12 +123,47 @@ func TestInvitation(t *testing.T) {
 	if _, err := Join(t.Context(), newBroker(t, "fifth").key, other, "fifth", nil); err == nil || !strings.Contains(err.Error(), "no broker") {
 		t.Errorf("something else answers: %v", err)
 	}
-	if text := (Joined{Ahead: time.Minute}).Trouble(); !strings.Contains(text, "clock: ") {
-		t.Errorf("a clock that is a minute ahead: %q", text)
+	for ahead, want := range map[time.Duration]string{time.Minute: "1m0s ahead of", -time.Minute: "1m0s behind"} {
+		if text := (Joined{Ahead: ahead}).Trouble(); !strings.Contains(text, "clock: ") || !strings.Contains(text, want) || !strings.Contains(text, "NTP") {
+			t.Errorf("a clock that is %v ahead: %q", ahead, text)
+		}
 	}
 	for _, bad := range []string{"", "x", "e30"} {
 		if _, err := ParseInvitation(bad); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%q is taken for a code: %v", bad, err)
+		}
+	}
+}
+
+// What keeps the inviting site from being reached is told in one line with the way out; what the libraries say stays inside.
+func TestJoinNamesWhatIsAtFault(t *testing.T) {
+	t.Parallel()
+	i := Invitation{Site: "host", Addresses: []string{"/ip4/192.0.2.1/tcp/1"}}
+	for text, want := range map[string]string{
+		"dial tcp4 192.0.2.1:1: connect: connection refused":                           "gbroker status",
+		"dial tcp4 192.0.2.1:1: i/o timeout":                                           "firewall: nothing answers",
+		"context deadline exceeded":                                                    "firewall: nothing answers",
+		"failed to negotiate security protocol: context deadline exceeded":             "says nothing",
+		"dial tcp4 192.0.2.1:1: connect: no route to host":                             "network: there is no way",
+		"dial tcp4 192.0.2.1:1: connect: network is unreachable":                       "network: there is no way",
+		"failed to dial: no good addresses":                                            "address: the names",
+		"failed to negotiate security protocol: message did not have trailing newline": "is no broker",
+	} {
+		inner := errors.New("failed to dial: all dials failed\n  * " + text)
+		err := atFault(inner, i)
+		if !errors.Is(err, inner) || !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), i.Addresses[0]) || strings.Contains(err.Error(), "dial") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for until, want := range map[time.Duration]string{time.Hour: "used already", -time.Hour: "code or clock"} {
+		i.Until = time.Now().Add(until).Unix()
+		if err := i.unfit(errors.New("stream reset")); !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "gbroker invite") || !strings.Contains(err.Error(), "NTP") || strings.Contains(err.Error(), "reset") {
+			t.Errorf("a code that is good for %v: %v", until, err)
+		}
+	}
+	for inner, want := range map[error]string{syscall.ECONNREFUSED: "nothing listens", syscall.ETIMEDOUT: "a firewall drops", syscall.EHOSTUNREACH: "no way"} {
+		if text := shut("/ip4/192.0.2.1/tcp/1", &net.OpError{Op: "dial", Err: inner}); !strings.Contains(text, want) || strings.Contains(text, "dial") {
+			t.Errorf("%v: %s", inner, text)
 		}
 	}
 }
