@@ -14,6 +14,7 @@ import (
 	"gbroker/pbs"
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded"
+	"gbroker/pbs/embedded/supervise"
 	"gbroker/plan"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,9 @@ const daemonVariable = "GBROKER_EMBEDDED_TEST_DAEMON"
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(daemonVariable); dir != "" {
 		os.Exit(daemon(dir))
+	}
+	if len(os.Args) > 1 && os.Args[1] == supervise.Command {
+		os.Exit(supervise.ExitUsage) // it is no supervisor, and would run these tests, each of which calls another
 	}
 	os.Exit(m.Run())
 }

@@ -17,6 +17,14 @@ import (
 	"gbroker/pbs/control"
 )
 
+// TestMain stops what was called as a supervisor and is none: it would run these tests, each of which calls another.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Command {
+		os.Exit(ExitUsage)
+	}
+	os.Exit(m.Run())
+}
+
 // run is a supervisor over a script: this very program, called as the daemon calls it.
 type run struct {
 	*testing.T
