@@ -89,7 +89,7 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 // as far as it knows them.
 func (c *ownership) notTheirs(from grid.PeerID, o wire.Offer) doubt {
 	j := c.job(o.Handoff.Job)
-	if j != nil && o.Job.Home == c.cfg.Self {
+	if j != nil {
 		c.heardVersion(from, j, o.Handoff.Digest, o.Certificates)
 	}
 	switch {

@@ -22,7 +22,7 @@ func (c *gates) beforeAnyStart() gate {
 
 // why says to people what a job waits for that a gate holds.
 func (c *gates) why(hold gate) string {
-	if hold == untilAll && c.recovery.recounting() {
+	if hold == untilAll {
 		return c.recovery.asking()
 	}
 	return hold.String()
