@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,17 +56,15 @@ func unheard(j *grid.Job, known []sized) string {
 	return fmt.Sprintf("no site that has been heard of has the %d processors that it asks for, and nothing is known yet of %s: it waits until one can run it", j.Demand.Cores(), strings.Join(silent, ", "))
 }
 
-// Never says of each job why no site that is known here could ever run it; "" where one may. Those that any site can run are not asked about.
-func (s service) Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]string, error) {
-	why := make([]string, len(jobs))
+// Never says of each job why no site that is known here could ever run it; nil where one may. Those that any site can run are not asked about.
+func (s service) Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]error, error) {
+	why := make([]error, len(jobs))
 	var asked []grid.Job
 	var at []int
 	for i := range jobs {
 		switch {
 		case jobs[i].Coallocation != nil:
-			if err := tooWide(&jobs[i], s.site.sizes()); err != nil {
-				why[i] = err.Error()
-			}
+			why[i] = tooWide(&jobs[i], s.site.sizes())
 		case !simple(jobs[i], s.site.factsNow()):
 			asked, at = append(asked, jobs[i]), append(at, i)
 		}
@@ -79,7 +78,7 @@ func (s service) Never(ctx context.Context, who api.Identity, jobs []grid.Job) (
 	}
 	for k, d := range answers {
 		if core.Never(d) {
-			why[at[k]] = core.Reasons(d)
+			why[at[k]] = errors.New(core.Reasons(d))
 		}
 	}
 	return why, nil

@@ -70,8 +70,8 @@ func (n *notifier) Notify(ctx context.Context, r *grid.Record, owed grid.Owed) e
 	if address == "" {
 		return n.post(ctx, owed.To, w)
 	}
-	if why := n.unsent(address); why != "" {
-		return fmt.Errorf("%w: %s", grid.ErrInvalid, why)
+	if err := n.unsent(address); err != nil {
+		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
 	err := n.mail.send(ctx, address, w)
 	if errors.Is(err, mail.ErrRefused) {
@@ -80,17 +80,17 @@ func (n *notifier) Notify(ctx context.Context, r *grid.Record, owed grid.Owed) e
 	return err
 }
 
-// unsent says why no mail goes to an address; "" where it does.
-func (n *notifier) unsent(address string) string {
+// unsent says why no mail goes to an address; nil where it does.
+func (n *notifier) unsent(address string) error {
 	if n.mail == nil {
-		return "this site sends no mail"
+		return errors.New("this site sends no mail")
 	}
 	_, host, _ := strings.Cut(strings.ToLower(address), "@")
 	below := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
 	if n.to != nil && !slices.ContainsFunc(n.to, below) {
-		return "this site sends mail only to " + strings.Join(n.to, ", ")
+		return fmt.Errorf("this site sends mail only to %s", strings.Join(n.to, ", "))
 	}
-	return ""
+	return nil
 }
 
 // Unsent says of which notices of a job nothing will come here, and why.
@@ -100,8 +100,8 @@ func (n *notifier) Unsent(terms *grid.Terms) (list []string) {
 		if address == "" {
 			continue
 		}
-		if why := n.unsent(address); why != "" {
-			if text := fmt.Sprintf("no mail will go to %s: %s (`gclient watch` and `gclient wait` tell of jobs too)", address, why); !slices.Contains(list, text) {
+		if err := n.unsent(address); err != nil {
+			if text := fmt.Sprintf("no mail will go to %s: %v (`gclient watch` and `gclient wait` tell of jobs too)", address, err); !slices.Contains(list, text) {
 				list = append(list, text)
 			}
 		}

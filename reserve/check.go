@@ -23,8 +23,8 @@ func (b *Book) Check(now grid.Tick) error {
 		if r.Kind == grid.DeliveryReserved && !r.State.Over() && b.uplinkUsed(r)+r.Bandwidth > b.rules.Uplink {
 			wrong("uplink", "%s", r.ID)
 		}
-		if why := illegal(r); why != "" {
-			wrong("legal", "%s is %v, %s", r.ID, r.State, why)
+		if err := illegal(r); err != nil {
+			wrong("legal", "%s is %v, %v", r.ID, r.State, err)
 		}
 		if r.State == grid.Tentative && (r.Until == 0 || now >= r.Until) || !r.State.Over() && now >= r.End {
 			wrong("limited", "%s is %v", r.ID, r.State)
@@ -48,23 +48,23 @@ func anyOverlap(a, b []grid.Place) bool {
 }
 
 // illegal says how state and holding do not fit.
-func illegal(r *grid.Reservation) string {
+func illegal(r *grid.Reservation) error {
 	over := r.State.Over()
 	switch {
 	case !r.State.Valid():
-		return "which is no state"
+		return errors.New("which is no state")
 	case over && r.Holding != grid.Ending && r.Holding != grid.NotPlaced:
-		return "and held"
+		return errors.New("and held")
 	case r.Kind == grid.DeliveryReserved && r.Holding != grid.NotPlaced:
-		return "and a batch system holds no bandwidth"
+		return errors.New("and a batch system holds no bandwidth")
 	case r.Kind == grid.NodesReserved && !over && (r.Holding == grid.Ending || r.Holding == grid.NotPlaced):
-		return "and not held"
+		return errors.New("and not held")
 	case r.Holding == grid.Making && r.State != grid.Tentative:
-		return "and being made"
+		return errors.New("and being made")
 	case (r.Was != nil) != (r.Holding == grid.Changing) && !over:
-		return "and does not know what it was"
+		return errors.New("and does not know what it was")
 	case (r.State == grid.Bound || r.State == grid.Active) && r.For == "":
-		return "for no job"
+		return errors.New("for no job")
 	}
-	return ""
+	return nil
 }

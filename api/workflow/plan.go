@@ -252,35 +252,36 @@ func (w *Workflow) unfit(places []Place, progress []Progress) error {
 		if i < len(progress) && (progress[i].Done || progress[i].Runs) {
 			continue
 		}
-		lacks := ""
+		var lacks error
 		for _, way := range w.Tasks[i].Ways() {
-			if lacks = way.lacks(places); lacks == "" {
+			if lacks = way.lacks(places); lacks == nil {
 				break
 			}
 		}
-		if lacks != "" {
-			return w.Mistake(TaskPath(i, ""), "task %s fits no site: %s", w.Tasks[i].Name, lacks)
+		if lacks != nil {
+			return w.Mistake(TaskPath(i, ""), "task %s fits no site: %v", w.Tasks[i].Name, lacks)
 		}
 	}
 	return nil
 }
 
-// lacks is what no single place has for a configuration; "" if one has it all.
-func (c *Configuration) lacks(places []Place) string {
-	why, most := "", 0
+// lacks tells what no single place has for a configuration; nil if one has it all.
+func (c *Configuration) lacks(places []Place) error {
+	var why error
+	most := 0
 	for i := range places {
 		p := &places[i]
 		short := slices.IndexFunc(c.Resources, func(r grid.Resource) bool { return r.Amount > int64(p.has(r.Name).Most) })
 		switch most = max(most, p.Cores); {
 		case c.Cores <= p.Cores && short < 0:
-			return ""
+			return nil
 		case short >= 0 && c.Cores <= p.Cores:
 			r := c.Resources[short]
-			why = fmt.Sprintf("it asks for %d of %s, and the sites with %d cores have no such amount of it", r.Amount, r.Name, max(c.Cores, 1))
+			why = fmt.Errorf("it asks for %d of %s, and the sites with %d cores have no such amount of it", r.Amount, r.Name, max(c.Cores, 1))
 		}
 	}
-	if why == "" {
-		why = fmt.Sprintf("it asks for %d cores, and the largest has %d", c.Cores, most)
+	if why == nil {
+		why = fmt.Errorf("it asks for %d cores, and the largest has %d", c.Cores, most)
 	}
 	return why
 }

@@ -102,16 +102,16 @@ func (b *broker) WhereEach(ctx context.Context, _ api.Identity, jobs []grid.Job)
 }
 
 // Never says of jobs that all refuse for ever why.
-func (b *broker) Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]string, error) {
-	why := make([]string, len(jobs))
+func (b *broker) Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]error, error) {
+	why := make([]error, len(jobs))
 	list, err := b.WhereEach(ctx, who, jobs)
 	for i, d := range list {
 		for _, c := range d.Candidates {
 			if c.Refusal == nil || c.Refusal.MayPass() {
-				why[i] = ""
+				why[i] = nil
 				break
 			}
-			why[i] = c.Refusal.Reason
+			why[i] = errors.New(c.Refusal.Reason)
 		}
 	}
 	return why, err

@@ -38,14 +38,14 @@ func (k *Keeper) possible(ctx context.Context, who api.Identity, s *api.FlowSubm
 		return nil
 	}
 	for i := range parts {
-		why := ""
+		var why error
 		for _, way := range parts[i].Ways {
-			if why = never[at[way.Shape()]]; why == "" {
+			if why = never[at[way.Shape()]]; why == nil {
 				break
 			}
 		}
-		if why != "" {
-			return fmt.Errorf("%w: task %s: no site that is known here could ever run it: %s; correct the file, or submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, parts[i].Name, why)
+		if why != nil {
+			return fmt.Errorf("%w: task %s: no site that is known here could ever run it: %w; correct the file, or submit it with --queue-anyway to wait for a site that can", grid.ErrInvalid, parts[i].Name, why)
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ type Jobs interface {
 	// WhereEach asks all sites once about several jobs that nobody hands in, each as if it were the only one.
 	WhereEach(ctx context.Context, who api.Identity, jobs []grid.Job) ([]grid.Decision, error)
 	// Never says of each job why no site that is known could ever run it; "" where one may.
-	Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]string, error)
+	Never(ctx context.Context, who api.Identity, jobs []grid.Job) ([]error, error)
 	// Reserve has nodes held for a user, and Release gives them up.
 	Reserve(ctx context.Context, who api.Identity, n api.NewReservation) (grid.Reservation, error)
 	Release(ctx context.Context, who api.Identity, id grid.ReservationID) (grid.Reservation, error)

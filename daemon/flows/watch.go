@@ -129,8 +129,8 @@ func (w *watcher) next(ctx context.Context) (wait time.Duration, more bool) {
 	case w.asked != nil:
 		return folderLimit - passed, true
 	case len(w.ready) > 0:
-		if why := w.noRoom(); why != "" {
-			w.tell(why)
+		if err := w.noRoom(); err != nil {
+			w.tell(err.Error())
 			return lookAtFolder, true
 		}
 		w.take(ctx)
@@ -274,25 +274,25 @@ func (w *watcher) forget(p *periods, there map[string]bool) {
 }
 
 // noRoom tells why the next file has to wait; without a reason it has its room. One that is too large for any is given up.
-func (w *watcher) noRoom() string {
+func (w *watcher) noRoom() error {
 	k, x := w.f.keeper, w.ready[0]
 	if most := k.config.Bytes; most > 0 && x.Size > most {
 		w.leaveOut()
-		return fmt.Sprintf("the file %q has %d bytes, of which %d are allowed, and is left out", x.name, x.Size, most)
+		return fmt.Errorf("the file %q has %d bytes, of which %d are allowed, and is left out", x.name, x.Size, most)
 	}
 	if n := w.open(); n >= maxOpen {
-		return fmt.Sprintf("%d instances are under way", n)
+		return fmt.Errorf("%d instances are under way", n)
 	}
 	if err := k.crowded(w.f); err != nil {
-		return err.Error()
+		return err
 	}
 	if err := k.roomFor(x.Size); err != nil {
-		return err.Error()
+		return err
 	}
 	if held, may := k.claim(w, x.Size); !may {
-		return fmt.Sprintf("the files of the instances that are under way have %d bytes with the next, of which %d are allowed", held+x.Size, k.config.Bytes)
+		return fmt.Errorf("the files of the instances that are under way have %d bytes with the next, of which %d are allowed", held+x.Size, k.config.Bytes)
 	}
-	return ""
+	return nil
 }
 
 func (w *watcher) open() int {

@@ -153,8 +153,8 @@ func (j *job) work(ctx context.Context) (o Outcome, err error) {
 		if err := j.agent.runner.Prepare(j.folder); err != nil {
 			return o, fmt.Errorf("%w: %w", errRefuse, err)
 		}
-		if why := j.agent.owner.barred(); why != "" {
-			return o, fmt.Errorf("%w: %s", errRefuse, why)
+		if err := j.agent.owner.barred(); err != nil {
+			return o, fmt.Errorf("%w: %w", errRefuse, err)
 		}
 		if err := j.ask(ctx); err != nil {
 			return o, err

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -118,13 +119,16 @@ func (w *watcher) active() bool {
 }
 
 // barred says why no job may begin.
-func (w *watcher) barred() string {
+func (w *watcher) barred() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.sight.Active {
-		return "its owner is at work"
+		return errors.New("its owner is at work")
 	}
-	return w.sight.Barred
+	if w.sight.Barred != "" {
+		return errors.New(w.sight.Barred)
+	}
+	return nil
 }
 
 func (w *watcher) status() (line.Availability, string, float64) {
