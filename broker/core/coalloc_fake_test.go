@@ -26,6 +26,7 @@ type fakeWholes struct {
 	holds   float64
 	slow    map[grid.PeerID]*grid.Refusal // of deliveries; nil: none is reserved
 	learnt  []*grid.Record                // parts that are known again
+	brings  map[grid.PeerID]grid.Tick     // how long files take there
 	changed func(*grid.Job)               // what a save of a job brings
 }
 
@@ -52,13 +53,13 @@ func (f *fakeWholes) say(to grid.PeerID, m wire.Message) {
 	f.did("%v>%s%s", m.Kind(), to, more)
 }
 
-func (f *fakeWholes) whole(id grid.JobID) (*grid.Record, keeping) { return f.records[id], f.kept }
-func (f *fakeWholes) tell(grid.JobID, string, grid.Tick)          {}
-func (f *fakeWholes) alone(grid.JobID, string)                    { f.did("alone") }
-func (f *fakeWholes) begun(grid.JobID)                            { f.did("begun") }
-func (f *fakeWholes) sites(grid.JobID) []reachable                { return f.at }
-func (f *fakeWholes) bytes(grid.JobID, grid.PeerID) grid.Tick     { return 0 }
-func (f *fakeWholes) part(id grid.JobID) *grid.Record             { return f.records[id] }
+func (f *fakeWholes) whole(id grid.JobID) (*grid.Record, keeping)  { return f.records[id], f.kept }
+func (f *fakeWholes) tell(grid.JobID, string, grid.Tick)           {}
+func (f *fakeWholes) alone(grid.JobID, string)                     { f.did("alone") }
+func (f *fakeWholes) begun(grid.JobID)                             { f.did("begun") }
+func (f *fakeWholes) sites(grid.JobID) []reachable                 { return f.at }
+func (f *fakeWholes) bytes(_ grid.JobID, to grid.PeerID) grid.Tick { return f.brings[to] }
+func (f *fakeWholes) part(id grid.JobID) *grid.Record              { return f.records[id] }
 func (f *fakeWholes) parts(grid.JobID, int) []*grid.Record {
 	list := f.learnt
 	f.learnt = nil
