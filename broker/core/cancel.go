@@ -51,11 +51,8 @@ func (j *job) wish() bool {
 	return true
 }
 
-// endOverdue ends a job whose deadline has passed by the clock of this site, which owns it.
+// endOverdue ends a job whose deadline has passed by the clock of this site, which owns it. One that is cancelled has no deadline any more.
 func (c *home) endOverdue(j *job) {
-	if j.rec.CancelRequested {
-		return
-	}
 	j.rec.CancelRequested, j.rec.Overdue = true, true
 	c.save(j, "its deadline, "+j.rec.Job.Terms.Deadline.Stamp()+", has passed")
 	c.enforceCancel(j)

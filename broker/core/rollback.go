@@ -260,9 +260,6 @@ func (c *recovery) recounting() bool { return c.rolled != nil }
 
 // settle goes on when all have been asked, and the control directories.
 func (c *recovery) settle() {
-	if c.rolled == nil {
-		return
-	}
 	if len(c.rolled.waiting) > 0 {
 		c.alarmRolled()
 		return
