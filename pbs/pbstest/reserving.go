@@ -47,8 +47,23 @@ func (s *site) reserve(r pbs.Reservation) pbs.Reservation {
 // reserveSoon makes a reservation that begins soon, for jobs of a limit: later where the machine was too busy to make it in time.
 func (s *site) reserveSoon(limit grid.Tick, nodes ...grid.NodeName) pbs.Reservation {
 	s.Helper()
+	return s.soon(func(ahead grid.Tick) pbs.Reservation { return s.reservation(ahead, limit, nodes...) })
+}
+
+// reserveBriefly makes one that begins soon for no job, so without what its system needs beyond a limit (a minute and a half for Maui).
+func (s *site) reserveBriefly(span grid.Tick, nodes ...grid.NodeName) pbs.Reservation {
+	s.Helper()
+	return s.soon(func(ahead grid.Tick) pbs.Reservation {
+		r := s.reservation(ahead, span, nodes...)
+		r.End -= s.reserver().Slack()
+		return r
+	})
+}
+
+func (s *site) soon(reservation func(ahead grid.Tick) pbs.Reservation) pbs.Reservation {
+	s.Helper()
 	for ahead := s.ahead(); ; ahead *= 2 {
-		r := s.reservation(ahead, limit, nodes...)
+		r := reservation(ahead)
 		err := s.reserver().Reserve(context.Background(), r)
 		if grid.InstantOf(time.Now()) < r.Start || ahead > 5*minute {
 			s.did("Reserve", err)
@@ -299,7 +314,7 @@ func testReservationChanges(t *testing.T, k Kind) {
 func testReservationEnds(t *testing.T, k Kind) {
 	s := newSite(t, k)
 	s.reserver()
-	r := s.reserveSoon(3*grid.Second, s.nodes[0].Name)
+	r := s.reserveBriefly(3*grid.Second, s.nodes[0].Name)
 	running := s.reserveSoon(10*minute, s.nodes[1].Name)
 	j := s.submit(s.bound(running, 1, untilGo))
 	s.awaitFile(j, "up")
