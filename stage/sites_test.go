@@ -113,7 +113,14 @@ func (n *network) open(name grid.PeerID, cfg Config) *Stager {
 		n.t.Fatal(err)
 	}
 	s.backoff = time.Millisecond
-	n.t.Cleanup(func() { s.Close() })
+	n.t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.claimed != 0 {
+			n.t.Errorf("%s: nothing is under way, and %d bytes are kept for it", name, s.claimed)
+		}
+		s.Close()
+	})
 	n.mu.Lock()
 	n.sites[name] = s
 	n.mu.Unlock()
