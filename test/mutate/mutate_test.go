@@ -179,3 +179,15 @@ func TestScriptLosesALine(t *testing.T) {
 		t.Errorf("%d %q %v", all[0].line, text, err)
 	}
 }
+
+// Tests that run programs under other accounts may lead those into the folders that they get.
+func TestFoldersOfTestsCanBePassed(t *testing.T) {
+	t.Parallel()
+	dir, err := passable(t.TempDir(), "left")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o711 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}

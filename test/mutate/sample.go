@@ -74,7 +74,7 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 		all = append(all, slices.DeleteFunc(more, func(m mutant) bool { return !wanted.MatchString(m.kind + ": " + m.what) })...)
 	}
 	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	scratch, err := os.MkdirTemp("", "mutate")
+	scratch, err := passable("", "mutate")
 	if err != nil {
 		return err
 	}
@@ -106,6 +106,15 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 		}
 	}
 	return nil
+}
+
+// passable makes a temporary folder that tests which run programs under other accounts may lead those into.
+func passable(in, name string) (string, error) {
+	dir, err := os.MkdirTemp(in, name)
+	if err == nil {
+		err = os.Chmod(dir, 0o711)
+	}
+	return dir, err
 }
 
 // told is what a person has to look at.
