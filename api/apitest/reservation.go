@@ -11,9 +11,9 @@ import (
 
 // Reserve makes a reservation of nodes n1, n2 and so on.
 func (s *Service) Reserve(_ context.Context, who api.Identity, n api.NewReservation) (grid.Reservation, error) {
+	_, self := s.Self()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, self := s.Self()
 	r := grid.Reservation{
 		ID: grid.ReservationID(fmt.Sprint("r", len(s.reserved)+1)), Kind: grid.NodesReserved, Site: self, Holder: grid.User{Home: self, Name: who.Name},
 		Start: n.From, End: n.From + n.Length, State: grid.Confirmed,
