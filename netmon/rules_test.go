@@ -172,3 +172,109 @@ func TestSizesThatRest(t *testing.T) {
 		t.Errorf("after another rate twice it rests for %v, and others for %v", w.pause(0), w.pause(last))
 	}
 }
+
+// Hours of Saturdays and Sundays are apart from those of other days.
+func TestSlotsOfADay(t *testing.T) {
+	t.Parallel()
+	for day, want := range map[int]int{23: 5, 27: 5, 28: 29, 29: 29, 30: 5} { // Monday the 23rd of November 2026 and on
+		if got := slotOf(time.Date(2026, 11, day, 5, 59, 0, 0, time.UTC)); got != want {
+			t.Errorf("the %d.: slot %d, want %d", day, got, want)
+		}
+	}
+}
+
+// A message without bytes, or without a time, tells nothing of a way.
+func TestWhatTellsNothingOfAWay(t *testing.T) {
+	t.Parallel()
+	cfg := Config{}
+	setDefaults(&cfg)
+	now := time.Unix(1e9, 0)
+	w := newWay(&cfg, now)
+	w.configure(grid.Member{})
+	for size, d := range map[int64]time.Duration{0: time.Second, -1: time.Second, 1: 0, 1 << 20: -time.Second} {
+		w.note(now, size, d)
+	}
+	for k := range w.gauges {
+		if w.known(now, k) {
+			t.Errorf("size %d is known", w.gauges[k].size)
+		}
+	}
+	if !w.cold.IsZero() {
+		t.Errorf("the way is cold until %v", w.cold)
+	}
+}
+
+// How long a message will take is told by the smaller ones: by what is assumed without any, by one only where that was faster, and by itself where it alone is known.
+func TestHowLongAMessageWillTake(t *testing.T) {
+	t.Parallel()
+	const z = 1 << 20
+	for name, k := range map[string]struct {
+		sizes []int64
+		known map[int]float64 // bytes per second
+		rate  float64
+	}{
+		"nothing is known":     {[]int64{1 << 10, z}, nil, 1000},
+		"a slow small one":     {[]int64{1 << 10, z}, map[int]float64{0: 10}, 1000},
+		"a fast small one":     {[]int64{1 << 10, z}, map[int]float64{0: 5000}, 5000},
+		"itself alone":         {[]int64{1 << 10, z}, map[int]float64{1: 7000}, 7000},
+		"itself and a smaller": {[]int64{1 << 10, z}, map[int]float64{0: 5000, 1: 7000}, 5000},
+	} {
+		cfg := Config{Sizes: k.sizes}
+		setDefaults(&cfg)
+		now := time.Unix(1e9, 0)
+		w := newWay(&cfg, now)
+		w.configure(grid.Member{DefaultBandwidth: 1000})
+		for i, rate := range k.known {
+			for range 3 { // the first finds a connection that knows nothing of the way
+				w.note(now, k.sizes[i], time.Duration(float64(k.sizes[i])/rate*float64(time.Second)))
+			}
+		}
+		if got, want := w.predicted(now, 1).Seconds(), z/k.rate; !near(got, want, 1e-6) {
+			t.Errorf("%s: %v s, want %v", name, got, want)
+		}
+	}
+}
+
+// What is known of a way is forgotten when it is old; later for what has rested long since all was as expected.
+func TestWhatIsKnownGrowsOld(t *testing.T) {
+	t.Parallel()
+	cfg := Config{BytesPerHour: 1 << 40}
+	setDefaults(&cfg)
+	now := time.Unix(1e9, 0)
+	w := newWay(&cfg, now)
+	w.configure(grid.Member{})
+	for range 2 {
+		w.note(now, cfg.Sizes[0], time.Second)
+	}
+	if !w.known(now.Add(w.stale-1), 0) || w.known(now.Add(w.stale), 0) {
+		t.Errorf("after %v it is known: %t", w.stale, w.known(now.Add(w.stale), 0))
+	}
+	last := len(cfg.Sizes) - 1
+	for range 2 {
+		w.note(now, cfg.Sizes[last], time.Second)
+	}
+	for range 30 {
+		w.settle(last, true)
+	}
+	if long := staleAfter * w.pause(last) / 10; long <= w.stale || !w.known(now.Add(long-1), last) || w.known(now.Add(long), last) {
+		t.Errorf("after %v, %v for others, it is known: %t", long, w.stale, w.known(now.Add(long-1), last))
+	}
+}
+
+// Only the one right answer counts.
+func TestAnswersToAProbe(t *testing.T) {
+	t.Parallel()
+	for _, said := range []byte{arrived, arrived + 1, 0} {
+		near, far := net.Pipe()
+		go func() { far.Write([]byte{said}); far.Close() }()
+		if err := (&prober{c: near}).answered(); (err == nil) != (said == arrived) {
+			t.Errorf("%d: %v", said, err)
+		}
+		near.Close()
+	}
+	near, far := net.Pipe()
+	far.Close()
+	if err := (&prober{c: near}).answered(); err == nil {
+		t.Error("none")
+	}
+}
