@@ -232,7 +232,7 @@ func TestUsageIsSummedUp(t *testing.T) {
 			r.Job.Demand = grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
 		},
 		func(r *grid.Record) { r.State, r.Submitted, r.Ended = grid.Killed, last, last }, // it never ran
-		func(r *grid.Record) { r.State, r.Started = grid.Running, last },                          // it runs
+		func(r *grid.Record) { r.State, r.Started = grid.Running, last },                 // it runs
 	} {
 		if err := service.Change(handedIn(t, c, text(n)+"-of-usage"), change); err != nil {
 			t.Fatal(err)
