@@ -37,7 +37,7 @@ func (s *Service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGr
 		}
 	}
 	made := grid.Group{
-		ID: grid.NewGroupID("here", fmt.Sprintf("%026d", len(s.groups)+100)), Name: n.Name, Key: key, Jobs: len(n.Jobs), Template: n.Digest,
+		ID: grid.NewGroupID("here", fmt.Sprintf("%026d", len(s.groups)+100)), Name: n.Name, Key: key, Jobs: len(n.Jobs), Template: n.Digest, AtOnce: n.AtOnce,
 		User: grid.User{Home: Peer, Name: who.Name}, Submitted: 1_700_000_000_123,
 	}
 	for i, one := range n.Jobs {
@@ -55,6 +55,13 @@ func (s *Service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGr
 	s.mu.Unlock()
 	g, err = s.Group(ctx, who, made.ID, whole)
 	return g, false, err
+}
+
+// waits tells of a job of a sweep whose turn has not come: until then it is in no list but that of its group. Callers hold mu.
+func (s *Service) waits(id grid.JobID) bool {
+	group, n := id.Group()
+	g := s.groups[group]
+	return g.Made() && g.AtOnce > 0 && n > g.AtOnce+s.view(g, api.Members{}).Group.Ends.Sum() && !s.jobs[id].record.State.Terminal()
 }
 
 // whole is all jobs of a group.

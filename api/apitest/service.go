@@ -305,7 +305,7 @@ func (s *Service) Jobs(_ context.Context, who api.Identity, after grid.JobID, li
 	var list []grid.Record
 	for id, j := range s.jobs {
 		if id > after && (who.Administrator || j.record.Job.User.Name == who.Name) && f.Passes(&j.record, s.siteName) && !(f.Unswept && s.swept(id)) &&
-			!(f.Folded && j.record.Job.Part != nil) {
+			!(f.Folded && j.record.Job.Part != nil) && (f.Group != "" || !s.waits(id)) {
 			list = append(list, j.record)
 		}
 	}

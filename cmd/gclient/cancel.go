@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +34,8 @@ job that waits at a site which is down may start for a moment when the site retu
 before it hears of the wish.) Exit code 1: one of them is not known, or not yours; the others are cancelled.
 
 Jobs can be chosen by flags too, of those that have not ended; then it asks first, on a terminal,
-and --yes answers. A workflow (ID.flow) is named alone.`,
+and --yes answers. A sweep is cancelled as a whole, with the jobs whose turn has not come, unless --state leaves some of its
+live jobs out, or --site is given: then those that fit end, and others have their turn. A workflow (ID.flow) is named alone.`,
 		Example: `  gclient cancel xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF
   gclient cancel --state READY,ASSIGNED --name 'mesh-*'
   gclient cancel --state live --since 2h --yes`,
@@ -64,12 +64,13 @@ func (p *program) runCancel(cmd *cobra.Command, args []string, f *cancellation) 
 		return err
 	}
 	defer c.Close()
-	ids, err := f.targets(cmd, c, args, filter)
+	all, err := f.targets(cmd, c, args, filter)
 	if err != nil {
 		return err
 	}
+	ids := all.ids
 	if f.chosen() && !f.yes {
-		if err := sure(cmd, len(ids)); err != nil {
+		if err := sure(cmd, all.jobs); err != nil {
 			return err
 		}
 	}
@@ -86,9 +87,9 @@ func sure(cmd *cobra.Command, n int) error {
 	}
 	in, ok := cmd.InOrStdin().(*os.File)
 	if !ok || !cli.Terminal(in) {
-		return cli.BadUsage("%d jobs would be cancelled, and nobody can be asked here: say --yes", n)
+		return cli.BadUsage("%s would be cancelled, and nobody can be asked here: say --yes", jobsText(n))
 	}
-	cmd.PrintErrf("Cancel %d jobs? [y/N] ", n)
+	cmd.PrintErrf("Cancel %s? [y/N] ", jobsText(n))
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		return cli.Exit(cli.No, errors.New("nothing was cancelled"))
@@ -156,7 +157,7 @@ func cancelAll(cmd *cobra.Command, c *api.Client, ids []grid.Reference, asJSON b
 	for range min(atATime, len(ids)) {
 		all.Go(func() {
 			for i := range next {
-				results[i] = cancelQuietly(cmd.Context(), c, ids[i])
+				results[i] = cancelQuietly(cmd, c, ids[i])
 				mu.Lock()
 				done++
 				bar.show(fmt.Sprintf("%d of %d", done, len(ids)))
@@ -177,8 +178,8 @@ func cancelAll(cmd *cobra.Command, c *api.Client, ids []grid.Reference, asJSON b
 		switch {
 		case r.err == nil:
 			confirmed++
-			if !asJSON && r.Job != nil {
-				cmd.Printf("%s %s\n", r.ID, cancelled(r.Job))
+			if !asJSON {
+				cmd.Printf("%s %s\n", r.ID, r.told())
 			}
 		case !asJSON:
 			cmd.PrintErrf("gclient: %v\n", r.err)
@@ -198,23 +199,29 @@ func cancelAll(cmd *cobra.Command, c *api.Client, ids []grid.Reference, asJSON b
 	return nil
 }
 
-func cancelQuietly(ctx context.Context, c *api.Client, ref grid.Reference) (r cancelledJob) {
+// told says what became of what is confirmed.
+func (r *cancelledJob) told() string {
+	if r.Group != nil {
+		return "has ended: " + statesText(r.Group)
+	}
+	return cancelled(r.Job)
+}
+
+func cancelQuietly(cmd *cobra.Command, c *api.Client, ref grid.Reference) (r cancelledJob) {
 	r.err = either(&ref, func(id grid.JobID) error {
-		s, err := c.Cancel(ctx, id)
+		s, err := c.Cancel(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
 		r.Job, r.Confirmed = &s.Job, s.Confirmed
 		return recorded(&s)
 	}, func(id grid.GroupID) error {
-		s, err := c.CancelGroup(ctx, id)
+		s, err := endGroup(cmd.Context(), c, id)
 		if err != nil {
 			return err
 		}
-		if r.Group, r.Confirmed = &s, s.Ended != 0; !r.Confirmed {
-			return cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; 'gclient status %s' tells when they have ended", id, id))
-		}
-		return nil
+		r.Group, r.Confirmed = &s, s.Ended != 0
+		return recordedOf(&s)
 	})
 	if r.ID = ref.String(); r.err != nil {
 		r.Error = r.err.Error()

@@ -295,31 +295,47 @@ func explainGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON boo
 
 // cancelGroup asks for the end of a group, and tells how far that has come.
 func cancelGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON bool) error {
-	s, err := c.CancelGroup(cmd.Context(), id)
+	s, err := endGroup(cmd.Context(), c, id)
 	if err != nil {
 		return err
-	}
-	ctx, done := context.WithTimeout(cmd.Context(), 10*time.Second)
-	defer done()
-	if s.Ended == 0 { // give the sites that have its jobs a moment
-		if next, err := waitForGroup(ctx, cmd, c, id); err == nil {
-			s = next
-		} else if s, err = c.Group(cmd.Context(), id); err != nil {
-			return err
-		}
 	}
 	if asJSON {
 		if err := cli.PrintJSON(cmd.OutOrStdout(), s); err != nil {
 			return err
 		}
 	}
-	if s.Ended == 0 {
-		return cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; %d of %d have ended; 'gclient status %s' tells when all have", id, s.Over, s.Jobs, id))
+	if err := recordedOf(&s); err != nil {
+		return err
 	}
 	if !asJSON {
 		cmd.Printf("%s has ended: %s\n", id, statesText(&s))
 	}
 	return nil
+}
+
+// confirming is how long the sites that have the jobs of a group are given to confirm its cancel.
+const confirming = 10 * time.Second
+
+// endGroup asks for the end of a group, and waits a while for it.
+func endGroup(ctx context.Context, c *api.Client, id grid.GroupID) (api.GroupStatus, error) {
+	s, err := c.CancelGroup(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	wait, done := context.WithTimeout(ctx, confirming)
+	defer done()
+	for err == nil && s.Ended == 0 && wait.Err() == nil {
+		s, err = c.WaitGroup(wait, id)
+	}
+	return c.Group(ctx, id)
+}
+
+// recordedOf is what to say of a group whose cancel is not confirmed for all of its jobs.
+func recordedOf(s *api.GroupStatus) error {
+	if s.Ended != 0 {
+		return nil
+	}
+	return cli.Exit(cli.Failed, fmt.Errorf("the group %s: recorded for all of its jobs; %d of %d have ended; 'gclient status %s' tells when all have", s.ID, s.Over, s.Jobs, s.ID))
 }
 
 // count tells on a terminal how far a wait has come.

@@ -154,34 +154,6 @@ func pages(ctx context.Context, c *api.Client, f api.Filter, after grid.JobID, l
 	}
 }
 
-// targets are the jobs and groups that arguments and flags name, each once, in their order.
-func (s *selection) targets(cmd *cobra.Command, c *api.Client, args []string, f api.Filter) (ids []grid.Reference, err error) {
-	seen := map[string]bool{}
-	add := func(r grid.Reference) {
-		if !seen[r.String()] {
-			seen[r.String()] = true
-			ids = append(ids, r)
-		}
-	}
-	all, err := named(args)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range all {
-		add(a)
-	}
-	if !s.chosen() {
-		return ids, nil
-	}
-	err = pages(cmd.Context(), c, f, "", 0, func(jobs []api.Status) error {
-		for i := range jobs {
-			add(grid.Reference{Job: jobs[i].ID})
-		}
-		return nil
-	})
-	return ids, err
-}
-
 // idsOrFlags is the rule for arguments of commands that take identifiers, or flags that choose jobs.
 func idsOrFlags(s *selection) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

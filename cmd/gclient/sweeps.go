@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +30,7 @@ func sweepLines(ctx context.Context, c *api.Client, f api.Filter, after grid.Job
 // passes tells of a sweep that is meant, or of which some jobs are by their state.
 func passes(f api.Filter, g *api.GroupStatus) bool {
 	in := func(s grid.State) bool { return g.States[s.String()] > 0 }
-	fits, _ := path.Match(f.Name, strings.ReplaceAll(g.Name, "/", "\x00"))
-	return (len(f.States) == 0 || slices.ContainsFunc(f.States, in)) && g.Submitted >= f.Since && (f.User == "" || f.User == g.User) && (f.Name == "" || fits)
+	return (len(f.States) == 0 || slices.ContainsFunc(f.States, in)) && g.Submitted >= f.Since && (f.User == "" || f.User == g.User) && fits(f.Name, g.Name)
 }
 
 // lineOf is a sweep as a line of a list of jobs.

@@ -34,7 +34,8 @@ func (p *program) wait() *cobra.Command {
 signal n ended it, 255 with a reason on stderr if its program has none. Of several jobs, and of a
 group, it waits for the end of all, and ends with 0 if all did so, else with what the first says
 that did not. With --any it waits for the first that ends, prints its identifier, and ends with its status.
-Jobs can be chosen by flags too: those that fit at the start are waited for.
+Jobs can be chosen by flags too: those that fit at the start are waited for. A sweep is waited for as a whole, with the jobs
+whose turn has not come, unless --state leaves some of its live jobs out, or --site is given.
 
 A workflow (ID.flow) is named alone; exit code 0: all of its tasks have ended well, 1: not all.
 
@@ -57,10 +58,11 @@ the waiting goes on, for up to a minute.`,
 				return err
 			}
 			defer c.Close()
-			ids, err := w.targets(cmd, c, args, f)
+			all, err := w.targets(cmd, c, args, f)
 			if err != nil {
 				return err
 			}
+			ids := all.ids
 			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
 			if w.timeout > 0 {
 				ctx, cancel = context.WithTimeout(ctx, w.timeout)
