@@ -218,7 +218,7 @@ func TestRoute(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	for range 300 {
-		n := 2 + rand.IntN(14)
+		n := 2 + rand.IntN(22)
 		edges := randomGraph(r, n)
 		if rand.IntN(3) == 0 {
 			edges = chain(n)

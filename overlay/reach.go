@@ -29,7 +29,7 @@ const reachProtocol = protocol.ID("/gbroker/reach/1")
 
 // Bounds of lines.
 const (
-	maxHops      = 8
+	maxHops      = 16
 	maxReach     = 2048             // bytes of the request
 	maxThrough   = 64               // lines through this broker at once
 	maxThroughOf = 8                // of them opened by one member

@@ -165,13 +165,18 @@ func farthest(n int, edges [][2]int) (from, to, away int) {
 	return from, to, away
 }
 
-// Over a chain of eight sites with one grid key, a user asks at the end for a job of the beginning: how it is, what it wrote, and for
-// its end. Who has no pass of his own, or one that its home has not signed, learns nothing. The last site shows all eight.
-func TestAJobSevenMembersAway(t *testing.T) {
+// Over a chain of twelve sites with one grid key, a user asks at the end for a job of the beginning: how it is, what it wrote, and for
+// its end. Who has no pass of his own, or one that its home has not signed, learns nothing. The last site shows all twelve.
+func TestAJobElevenMembersAway(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	sites := keyed(t, dir, 8, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}})
-	home, far := sites[0], sites[7]
+	const n = 12
+	var chain [][2]int
+	for i := range n - 1 {
+		chain = append(chain, [2]int{i, i + 1})
+	}
+	sites := keyed(t, dir, n, chain)
+	home, far := sites[0], sites[n-1]
 	mine, nobody, forged := filepath.Join(dir, "mine"), filepath.Join(dir, "nobody"), filepath.Join(dir, "forged")
 	id := fromAfar(t, dir, mine, home, far, func(id string, seen api.Status) {
 		if _, why, err := passing(t.Context(), far, nobody, "status", id); err == nil || !strings.Contains(why, "not known here") {
@@ -195,10 +200,10 @@ func TestAJobSevenMembersAway(t *testing.T) {
 		}
 	}
 
-	eventually(t, "all eight sites are listed", func() bool {
+	eventually(t, "all sites are listed", func() bool {
 		r := far.Client(t.Context(), "sites", "--all", "--json")
 		var list []api.Site
-		if r.Code != 0 || json.Unmarshal([]byte(r.Stdout), &list) != nil || len(list) != 8 {
+		if r.Code != 0 || json.Unmarshal([]byte(r.Stdout), &list) != nil || len(list) != n {
 			return false
 		}
 		cores := 0
@@ -208,7 +213,7 @@ func TestAJobSevenMembersAway(t *testing.T) {
 				t.Errorf("a far site is listed as %+v", s)
 			}
 		}
-		return cores == 2+3+4+5+6+7+8+9
+		return cores == n*(n+3)/2 // 2, 3, 4 and so on
 	})
 }
 
