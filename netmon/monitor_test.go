@@ -21,6 +21,20 @@ type sites struct {
 	ways   map[grid.PeerID]*shaped
 	server *Monitor
 	wg     sync.WaitGroup
+	spent  atomic.Int64 // time in which a stream was open
+}
+
+// timed is a connection whose time counts.
+type timed struct {
+	net.Conn
+	began time.Time
+	once  sync.Once
+	spent *atomic.Int64
+}
+
+func (c *timed) Close() error {
+	c.once.Do(func() { c.spent.Add(int64(time.Since(c.began))) })
+	return c.Conn.Close()
 }
 
 func (s *sites) Open(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error) {
@@ -34,7 +48,7 @@ func (s *sites) Open(ctx context.Context, to grid.PeerID, protocol string) (net.
 	}
 	a, b := w.pair()
 	s.wg.Go(func() { s.server.Serve("me", b) })
-	return a, nil
+	return &timed{Conn: a, began: time.Now(), spent: &s.spent}, nil
 }
 
 // start runs a Monitor over the ways until the test's end.
