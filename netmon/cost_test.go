@@ -1,12 +1,28 @@
 package netmon
 
 import (
+	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"gbroker/grid"
 )
+
+// timed is a connection whose time counts.
+type timed struct {
+	net.Conn
+	began time.Time
+	once  sync.Once
+	spent *atomic.Int64
+}
+
+func (c *timed) Close() error {
+	c.once.Do(func() { c.spent.Add(int64(time.Since(c.began))) })
+	return c.Conn.Close()
+}
 
 // What a Monitor sends over a way on which nothing is as expected stays within its part of the time, and within its bytes: of a slow
 // way the one bounds it, of a fast one the other.

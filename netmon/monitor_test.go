@@ -24,19 +24,6 @@ type sites struct {
 	spent  atomic.Int64 // time in which a stream was open
 }
 
-// timed is a connection whose time counts.
-type timed struct {
-	net.Conn
-	began time.Time
-	once  sync.Once
-	spent *atomic.Int64
-}
-
-func (c *timed) Close() error {
-	c.once.Do(func() { c.spent.Add(int64(time.Since(c.began))) })
-	return c.Conn.Close()
-}
-
 func (s *sites) Open(ctx context.Context, to grid.PeerID, protocol string) (net.Conn, error) {
 	if protocol != Protocol {
 		return nil, errors.New("not the probe protocol")
