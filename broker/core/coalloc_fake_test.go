@@ -26,8 +26,11 @@ type fakeWholes struct {
 	holds   float64
 	slow    map[grid.PeerID]*grid.Refusal // of deliveries; nil: none is reserved
 	learnt  []*grid.Record                // parts that are known again
-	brings  map[grid.PeerID]grid.Tick     // how long files take there
-	changed func(*grid.Job)               // what a save of a job brings
+	told    []string                      // to the user, and when it is to start
+	starts  grid.Tick
+	freed   []grid.JobID              // of what was held of the budget
+	brings  map[grid.PeerID]grid.Tick // how long files take there
+	changed func(*grid.Job)           // what a save of a job brings
 }
 
 const theWhole = grid.JobID("a.01ARZ3NDEKTSV4RRFFQ69G5FAV")
@@ -53,8 +56,8 @@ func (f *fakeWholes) say(to grid.PeerID, m wire.Message) {
 	f.did("%v>%s%s", m.Kind(), to, more)
 }
 
-func (f *fakeWholes) whole(id grid.JobID) (*grid.Record, keeping)  { return f.records[id], f.kept }
-func (f *fakeWholes) tell(grid.JobID, string, grid.Tick)           {}
+func (f *fakeWholes) whole(id grid.JobID) (*grid.Record, keeping) { return f.records[id], f.kept }
+
 func (f *fakeWholes) alone(grid.JobID, string)                     { f.did("alone") }
 func (f *fakeWholes) begun(grid.JobID)                             { f.did("begun") }
 func (f *fakeWholes) sites(grid.JobID) []reachable                 { return f.at }
@@ -80,7 +83,13 @@ func (f *fakeWholes) deliver(_, part grid.JobID, to grid.PeerID, _ grid.Tick) *g
 	return f.slow[to]
 }
 
-func (f *fakeWholes) unhold(grid.JobID, grid.JobID) {}
+func (f *fakeWholes) unhold(_, part grid.JobID) { f.freed = append(f.freed, part) }
+
+func (f *fakeWholes) tell(_ grid.JobID, why string, start grid.Tick) {
+	if f.told = append(f.told, why); start > 0 {
+		f.starts = start
+	}
+}
 
 func (f *fakeWholes) short(*grid.Job, []grid.Amount) (at int, why *grid.Refusal) { return 0, f.poor }
 
