@@ -77,6 +77,11 @@ func Purity(list []Package) ([]Breach, error) {
 	var out []Breach
 	for _, p := range list {
 		if !isPure(p.inside()) {
+			more, err := setElsewhere(p)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
 			continue
 		}
 		for _, name := range slices.Concat(p.SFiles, p.CFiles, p.HFiles, p.SysoFiles, p.IgnoredOtherFiles) {

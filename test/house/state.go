@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"strings"
 )
 
 // remembered finds where the code of a package changes its own variables: what a pure package remembers from one call to the next
@@ -51,6 +52,31 @@ func remembered(all []file) []Breach {
 		})
 	}
 	return out
+}
+
+// setElsewhere finds where a package that is not pure changes a variable of one that is: a clock would come in so.
+func setElsewhere(p Package) ([]Breach, error) {
+	all, err := files(p)
+	if err != nil {
+		return nil, err
+	}
+	var out []Breach
+	for _, f := range all {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			a, ok := n.(*ast.AssignStmt)
+			if !ok {
+				return true
+			}
+			for _, x := range a.Lhs {
+				path, name := f.selected(x)
+				if inside, ours := strings.CutPrefix(path, f.pkg.Module.Path+"/"); ours && isPure(inside) {
+					out = append(out, Breach{f.at(x), fmt.Sprintf("changes %s, a variable of %s, which is pure: hand it in with each call", name, inside)})
+				}
+			}
+			return true
+		})
+	}
+	return out, nil
 }
 
 // root is the variable that an expression is a part of; nil of one that is no variable's.
