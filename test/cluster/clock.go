@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -32,13 +33,19 @@ const (
 	vdsoSize  = 8192
 )
 
-// HaveClocks tells that daemons can have clocks of their own here.
-const HaveClocks = runtime.GOOS == "linux" && runtime.GOARCH == "amd64"
+// Clocks tells why daemons can have no clocks of their own here, if so: another processor, or a kernel whose code for that is shorter.
+var Clocks = sync.OnceValue(func() error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return errors.New("daemons have clocks of their own on Linux with amd64 alone")
+	}
+	_, err := clockOf(os.Getpid())
+	return err
+})
 
 // giveClock gives a process that has just begun, and is stopped and traced by this thread, a clock of its own, and lets it go.
 func giveClock(pid int, ahead time.Duration) (cell int64, err error) {
-	if !HaveClocks {
-		return 0, errors.New("daemons have clocks of their own on Linux with amd64 alone")
+	if err := Clocks(); err != nil {
+		return 0, err
 	}
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || !status.Stopped() {
@@ -62,8 +69,13 @@ func clockOf(pid int) (int64, error) {
 			continue
 		}
 		base := binary.LittleEndian.Uint64(vector[8:])
+		memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+		if err != nil {
+			return 0, fmt.Errorf("reading the vDSO: %w", err)
+		}
+		defer memory.Close()
 		page := make([]byte, vdsoSize)
-		if _, err := syscall.PtracePeekData(pid, uintptr(base), page); err != nil {
+		if _, err := memory.ReadAt(page, int64(base)); err != nil {
 			return 0, fmt.Errorf("reading the vDSO: %w", err)
 		}
 		file, err := elf.NewFile(bytes.NewReader(page))
