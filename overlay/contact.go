@@ -19,21 +19,45 @@ const refusals = 2
 
 // contact is what became of the attempts to reach a member; under neighbour.mu.
 type contact struct {
-	ever    bool      // there was a connection that said something, as far as is remembered
+	ever    bool      // it has spoken as to a member, as far as is remembered
 	heard   time.Time // when it last did
-	refused int       // connections since then that ended before
+	refused int       // connections since then that ended before, and questions that it has turned away
 	other   peer.ID   // who answered instead at the last attempt
 }
 
-// met notes that n has said something over a connection, and remembers it.
+// met notes that n has spoken to this broker as to a member, and remembers it. A connection alone shows nothing: where
+// there is a grid key, who does not list this broker lets it in as a guest.
 func (s *session) met(n *neighbour) {
 	n.mu.Lock()
-	first := !n.contact.ever
+	first, look := !n.contact.ever, !n.listed
 	n.contact = contact{ever: true, heard: time.Now()}
 	n.mu.Unlock()
 	if first {
 		s.memory.learn(n.peer, nil)
 	}
+	if look {
+		n.ask(s.host)
+	}
+}
+
+// turnedAway notes that n has reset a stream that every member is served.
+func (s *session) turnedAway(n *neighbour, c network.Conn) {
+	n.mu.Lock()
+	counts := !n.removed && !n.listed && !c.IsClosed()
+	if counts {
+		n.contact.refused++
+		n.contact.other = ""
+	}
+	refused := counts && n.contact.refused >= refusals
+	n.mu.Unlock()
+	if refused && s.ctx.Err() == nil {
+		s.tellRefused(n, c)
+	}
+}
+
+func (s *session) tellRefused(n *neighbour, c network.Conn) {
+	s.sparingly(s.complaints, "refused "+string(n.peer), "a member refuses this broker: does it list it?",
+		zap.String("site", n.name()), zap.String("peer", string(n.peer)), zap.Stringer("at", c.RemoteMultiaddr()))
 }
 
 // ended notes the end of a connection, and tells whether n now counts as refusing.
@@ -59,7 +83,7 @@ func (n *neighbour) contactNow() grid.Contact {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case n.connected && n.heard:
+	case n.connected && n.listed && n.heard:
 		return grid.Met
 	case n.contact.refused >= refusals:
 		return grid.Refused
@@ -78,8 +102,7 @@ func (s *session) disconnected(c network.Conn) {
 		return
 	}
 	if s.ctx.Err() == nil && n.ended(c) {
-		s.sparingly(s.complaints, "refused "+string(n.peer), "a member refuses this broker: does it list it?",
-			zap.String("site", n.name()), zap.String("peer", string(n.peer)), zap.Stringer("at", c.RemoteMultiaddr()))
+		s.tellRefused(n, c)
 	}
 	n.ask(s.host)
 }

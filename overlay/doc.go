@@ -52,9 +52,13 @@
 //
 // # Who is alive
 //
-//	                     memberlist: alive      memberlist: dead, or never heard of
-//	connected            Alive                  Doubtful for a grace, then Dead
-//	not connected        Doubtful               Dead
+//	                       memberlist: alive      memberlist: dead, or never heard of
+//	connected, and listed  Alive                  Doubtful for a grace, then Dead
+//	connected              Doubtful               Doubtful for a grace, then Dead
+//	not connected          Doubtful               Dead
+//
+// Listed is who speaks as a member speaks to a member: with messages, gossip or an answer to a push/pull, over a connection of now. With a grid
+// key a connection alone shows nothing, as who does not list this broker lets it in as a guest, and a third one may have both alive.
 //
 // The grace is there because the members form a graph and no full mesh: word of a
 // death may come from a member that has only lost its own way there. While the
@@ -69,8 +73,8 @@
 // is no conflict.
 //
 // Of a member that is not alive [Overlay.Contact] says more: that there was never a
-// connection with it, that it ends each one at once (it may not list this broker; two
-// in a row that ended before it said anything), or that another key answers at its
+// connection with it, that it ends each one at once, or resets the questions of a member (it may not list this broker; two
+// in a row before it said anything), or that another key answers at its
 // addresses.
 //
 // # Records

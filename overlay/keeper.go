@@ -15,7 +15,7 @@ import (
 )
 
 // keep holds one neighbour: it dials until there is a connection, asks for its
-// gossip until memberlist has it alive.
+// gossip until memberlist has it alive and it has answered as to a member.
 //
 //	          no connection             connection, not heard
 //	┌──────► dial, with pauses ───────► push/pull, with pauses ──────┐
@@ -44,9 +44,9 @@ func (s *session) keep(ctx context.Context, n *neighbour) {
 		case n.useless(now):
 			s.hangUp(n)
 			wait = s.settings.retry
-		case !heard && now.Before(join.next):
+		case !(heard && n.isListed()) && now.Before(join.next):
 			wait = join.next.Sub(now)
-		case !heard:
+		case !(heard && n.isListed()):
 			s.gossip.join(n)
 			wait = join.after(time.Now())
 		case now.Sub(since) < s.settings.settled:

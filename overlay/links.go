@@ -100,17 +100,26 @@ func (l *links) DialAddressTimeout(to memberlist.Address, timeout time.Duration)
 	if err != nil {
 		return nil, errUnreachable(errNamesLead)
 	}
+	n := l.s.neighbour(id)
+	if n == nil { // removed, while memberlist has not yet given it up: it is at most a guest
+		return nil, errUnreachable(errNoMember)
+	}
 	ctx, cancel := context.WithTimeout(l.s.ctx, timeout)
 	defer cancel()
 	stream, err := l.s.open(ctx, id, syncProtocol)
 	if err != nil {
 		return nil, errUnreachable(err)
 	}
-	return l.track(stream)
+	c, err := l.track(stream)
+	if err != nil {
+		return nil, err
+	}
+	c.refused = func() { l.s.turnedAway(n, stream.Conn()) }
+	return c, nil
 }
 
 // track keeps a stream to be reset at the end, so that nobody waits on it then.
-func (l *links) track(stream network.Stream) (net.Conn, error) {
+func (l *links) track(stream network.Stream) (*syncConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -141,6 +150,7 @@ func (l *links) accept(stream network.Stream) {
 // receive reads packets off a stream until it ends.
 func (l *links) receive(stream network.Stream) {
 	defer stream.Reset()
+	n := l.s.neighbour(stream.Conn().RemotePeer())
 	r := bufio.NewReaderSize(stream, maxPacket)
 	for {
 		var head [2]byte
@@ -154,6 +164,9 @@ func (l *links) receive(stream network.Stream) {
 		b := make([]byte, size)
 		if _, err := io.ReadFull(r, b); err != nil {
 			return
+		}
+		if n != nil && !stream.Conn().IsClosed() {
+			l.s.met(n)
 		}
 		select {
 		case l.packets <- &memberlist.Packet{Buf: b, From: everywhereAddress, Timestamp: time.Now()}:

@@ -224,19 +224,20 @@ func TestLivenessOfAMember(t *testing.T) {
 	now := time.Now()
 	const grace = time.Second
 	for _, c := range []struct {
-		connected, heard, removed bool
-		ago                       time.Duration // of the word that it is dead
-		want                      grid.Liveness
+		connected, listed, heard, removed bool
+		ago                               time.Duration // of the word that it is dead
+		want                              grid.Liveness
 	}{
-		{connected: true, heard: true, want: grid.Alive},
+		{connected: true, listed: true, heard: true, want: grid.Alive},
+		{connected: true, heard: true, want: grid.Doubtful},
 		{heard: true, want: grid.Doubtful},
 		{connected: true, ago: 0, want: grid.Doubtful},
 		{connected: true, ago: grace - 1, want: grid.Doubtful},
 		{connected: true, ago: grace, want: grid.Dead},
 		{ago: 0, want: grid.Dead},
-		{connected: true, heard: true, removed: true, want: grid.Dead},
+		{connected: true, listed: true, heard: true, removed: true, want: grid.Dead},
 	} {
-		n := &neighbour{grace: grace, connected: c.connected, heard: c.heard, removed: c.removed, verdict: now.Add(-c.ago)}
+		n := &neighbour{grace: grace, connected: c.connected, listed: c.listed, heard: c.heard, removed: c.removed, verdict: now.Add(-c.ago)}
 		if got := n.liveness(now); got != c.want {
 			t.Errorf("%+v: it is %v", c, got)
 		}

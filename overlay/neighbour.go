@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type neighbour struct {
 	member    grid.Member
 	removed   bool
 	connected bool
+	listed    bool               // it has shown, over what stands now, that it lists this broker
 	since     time.Time          // when connected last changed
 	heard     bool               // memberlist has it alive
 	verdict   time.Time          // when memberlist last said that it is dead
@@ -93,7 +95,7 @@ func (n *neighbour) liveness(now time.Time) grid.Liveness {
 	switch {
 	case n.removed:
 		return grid.Dead
-	case n.connected && n.heard:
+	case n.connected && n.listed && n.heard:
 		return grid.Alive
 	case n.heard:
 		return grid.Doubtful
@@ -122,15 +124,27 @@ func (n *neighbour) connection() (connected, heard bool, since time.Time) {
 	return n.connected, n.heard, n.since
 }
 
-// ask asks the host whether there is a connection. It does so under n.mu, so that
+// isListed tells that n has shown that it lists this broker.
+func (n *neighbour) isListed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.listed
+}
+
+// ask asks the host whether there is a connection, and whether one that stood when n last spoke as to a member still stands: who
+// removes a member closes all of them, and those that come after may be those of a guest. It does so under n.mu, so that
 // the last answer is the one that counts.
 func (n *neighbour) ask(h host.Host) {
 	n.mu.Lock()
 	connected := h.Network().Connectedness(n.id) == network.Connected
-	changed := n.connected != connected
-	if changed {
+	listed := connected && slices.ContainsFunc(h.Network().ConnsToPeer(n.id), func(c network.Conn) bool {
+		return !c.Stat().Opened.After(n.contact.heard)
+	})
+	changed := n.connected != connected || n.listed != listed
+	if n.connected != connected {
 		n.connected, n.since = connected, time.Now()
 	}
+	n.listed = listed
 	if connected && n.stopDial != nil {
 		n.stopDial()
 	}

@@ -242,7 +242,6 @@ func (s *session) learn(identified event.Subscription) {
 				continue
 			}
 			if n := s.neighbour(i.Peer); n != nil {
-				s.met(n)
 				s.memory.learn(n.peer, texts(i.ListenAddrs))
 				poke(s.arrived)
 				s.spawn(func() { s.askKey(n, 0) })

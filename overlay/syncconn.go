@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
+	"github.com/libp2p/go-libp2p/core/network"
 )
 
 // Bounds of what memberlist may read from one stream of the sync protocol; it
@@ -31,15 +32,19 @@ const (
 // is bounded, and looked at before memberlist believes it.
 type syncConn struct {
 	streamConn
-	in   io.Reader
-	err  error
-	once sync.Once
-	done func()
+	in      io.Reader
+	err     error
+	once    sync.Once
+	done    func()
+	refused func() // of one that was opened here: the other has reset it unanswered
 }
 
 func (c *syncConn) Read(b []byte) (int, error) {
 	if c.in == nil && c.err == nil {
 		c.in, c.err = inspect(io.LimitReader(c.streamConn, maxSyncBytes))
+		if c.refused != nil && errors.Is(c.err, network.ErrReset) {
+			c.refused()
+		}
 	}
 	if c.err != nil {
 		return 0, c.err
