@@ -107,3 +107,50 @@ func TestWhatStandsInTheirPlace(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// What was received is forgotten when the files of a job are dropped, all of them or its inputs: the next upload begins anew.
+func TestDroppedUploadsAreForgotten(t *testing.T) {
+	t.Parallel()
+	for name, sets := range map[string][]Set{"all": nil, "its inputs": {Inputs}} {
+		s := newNetwork(t).site("a", nil)
+		for _, content := range []string{"1234", "12"} {
+			if _, err := s.Receive(t.Context(), job, "x", int64(len(content)), 0o600, 0, strings.NewReader(content)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Discard(job, sets...); err != nil {
+				t.Fatal(err)
+			}
+			if m, err := s.Received(job); err != nil || len(m) != 0 {
+				t.Errorf("%s is dropped, and received are %+v, %v", name, m, err)
+			}
+		}
+	}
+}
+
+// A broker that fetches nothing by URI says so, and brings what needs none.
+func TestABrokerThatFetchesNothing(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	give(t, s, map[string][]byte{"x": []byte("1")})
+	j := grid.Job{ID: job, User: grid.User{Name: "ann"}}
+	if err := s.Bring(t.Context(), "", j); err != nil {
+		t.Errorf("without sources: %v", err)
+	}
+	j.Sources = []grid.Source{{Path: "y", URI: "https://example.org/y"}}
+	if err := s.Bring(t.Context(), "", j); !errors.Is(err, grid.ErrForbidden) {
+		t.Errorf("with one: %v", err)
+	}
+}
+
+// What is written elsewhere is told by who has it; where he is not reached, or has no such job, that is said with whom and what.
+func TestWhatIsWrittenElsewhere(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	s := n.site("a", nil)
+	n.site("b", nil)
+	for _, owner := range []grid.PeerID{"b", "nobody"} {
+		if m, err := s.LiveAt(t.Context(), owner, job); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("list what %s writes at %s", job, owner)) {
+			t.Errorf("%s: %v, %v", owner, m, err)
+		}
+	}
+}
