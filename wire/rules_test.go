@@ -73,6 +73,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"end", ReportAck{Job: aJob, End: grid.Running}},
 		{"job.program.environment[0].name", offer(func(j *grid.Job) { j.Program.Environment = []grid.Variable{{Name: "=A"}} })},
 		{"job.program.environment[0].name", offer(func(j *grid.Job) { j.Program.Environment = []grid.Variable{{Value: "a"}} })},
+		{"job.program.arguments[0].value", offer(func(j *grid.Job) { j.Program.Arguments = []string{"\x00a"} })},
 		{"certificates: there is none", Moved{Job: aJob}},
 		{"arrived", Report{Job: aJob, State: grid.Running, Arrived: Ago{1, true}, Hosts: []string{"-n1:2"}, Address: "n1:40123"}},
 		{"site.reach peers", Hello{Site: grid.Site{Name: "a", Speed: 1, ReachPeers: make([]grid.PeerID, grid.MaxChoice+2)}}},
