@@ -13,7 +13,7 @@ import (
 )
 
 // Two sites whose wall clocks are 20 minutes apart: a job of the one runs at the other, and its output comes back; home knows
-// how far the other clock is. One that starts with its clock three hours ahead, as where a hardware clock is taken for another zone's,
+// how far the other clock is, and who joins is told. One that starts with its clock three hours ahead, as where a hardware clock is taken for another zone's,
 // is met as any other.
 func TestAJobBetweenClocksApart(t *testing.T) {
 	t.Parallel()
@@ -26,8 +26,14 @@ func TestAJobBetweenClocksApart(t *testing.T) {
 	home.OwnClock, home.Ahead = true, -10*time.Minute
 	away.OwnClock, away.Ahead = true, 10*time.Minute
 	start(t, home, away)
-	must(t, home.Know(t.Context(), away))
-	must(t, away.Know(t.Context(), home))
+	r := home.Admin(t.Context(), "invite", "--config", home.Config())
+	if r.Code != 0 {
+		t.Fatal(r.Stderr)
+	}
+	r = away.Admin(t.Context(), "join", "--config", away.Config(), strings.TrimSpace(r.Stdout)) // a command has the clock of this machine
+	if r.Code != 0 || !strings.Contains(r.Stderr, "clock: the one over there is ") || !strings.Contains(r.Stderr, " behind this one: set both by NTP") {
+		t.Fatalf("join: %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
 	must(t, home.Sees(t.Context(), patience, "away"))
 
 	id := work{script: "echo over there", output: "out.txt", cpus: 2, walltime: 60}.submit(t, home, dir, "job")
