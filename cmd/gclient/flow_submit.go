@@ -73,17 +73,17 @@ func handInFlow(cmd *cobra.Command, c *api.Client, file string, resumes api.Flow
 	}
 	a, err := c.SubmitFlow(cmd.Context(), sub)
 	if err != nil {
-		return err
+		return notAccepted(cmd, "workflow", sub.Key, err)
 	}
 	status := a.FlowStatus
 	if len(a.Wanted) > 0 {
 		for _, x := range a.Wanted {
 			if err := sendFlowFile(cmd, c, w.folder, a.ID, x); err != nil {
-				return fmt.Errorf("the workflow %s is accepted, but lacks files, and does not begin: %w; 'gclient flow submit --key %s %s' sends them again", a.ID, err, sub.Key, file)
+				return lacking(cmd, fmt.Sprintf("the workflow %s is accepted, but lacks files, and does not begin", a.ID), sub.Key, err)
 			}
 		}
 		if status, err = c.StartFlow(cmd.Context(), a.ID); err != nil {
-			return err
+			return lacking(cmd, fmt.Sprintf("the workflow %s is accepted, and may not have begun", a.ID), sub.Key, err)
 		}
 	}
 	return followFlow(cmd, c, status, f)

@@ -39,6 +39,7 @@ type serviceKey struct{}
 //	uploaded ID PATH TEXT
 //	foresees [nobody|dear|priced]            what where answers from now on
 //	interrupts                         the commands in the background get SIGINT
+//	called                             something in the background has called the broker at $MUTE, which never answers
 //	outage KIND|none                   every call fails with this kind
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -47,7 +48,7 @@ func TestScripts(t *testing.T) {
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "becomes": becomes, "leaves": leaves, "uploaded": uploaded, "outage": outage,
-			"interrupts": interrupts, "foresees": foresees,
+			"interrupts": interrupts, "called": called, "foresees": foresees,
 		},
 	})
 }
@@ -70,6 +71,9 @@ func setup(env *testscript.Env) error {
 	env.Setenv("HTTP", server.Addresses()[1])
 	env.Setenv("TOKEN", token)
 	env.Setenv("TZ", "UTC")
+	if err := beMute(env); err != nil {
+		return err
+	}
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command takes a second more under -race
 	env.Setenv("ID", "here.00000000000000000000000001")
 	for i := 2; i < 10; i++ {

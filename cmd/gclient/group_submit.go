@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +69,7 @@ func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files
 	}
 	a, err := c.SubmitGroup(cmd.Context(), sub)
 	if err != nil {
-		return notAccepted(cmd.Context(), strings.Join(files, " "), f.key, err)
+		return notAccepted(cmd, "jobs", f.key, err)
 	}
 	if !f.json {
 		cmd.Println(a.ID)
@@ -82,7 +81,7 @@ func handInGroup(cmd *cobra.Command, c *api.Client, documents []*document, files
 	status := a.GroupStatus
 	if a.Coming > 0 {
 		if err := sendAll(cmd, c, documents, &a); err != nil {
-			return cli.Exit(cli.Code(err), fmt.Errorf("the group %s is accepted, but lacks files, and none of its jobs begins before they are there: %w; 'gclient submit --key %s %s' sends them again", a.ID, err, f.key, strings.Join(files, " ")))
+			return lacking(cmd, fmt.Sprintf("the group %s is accepted, but lacks files, and none of its jobs begins before they are there", a.ID), f.key, err)
 		}
 		if status, err = c.Group(cmd.Context(), a.ID); err != nil {
 			return err

@@ -70,7 +70,7 @@ was, with the reason. One whose job runs can only be made longer, and none becom
 				}
 				h, err := c.ChangeReservation(cmd.Context(), grid.ReservationID(modify), to)
 				if err != nil {
-					return err
+					return reservationInDoubt(cmd, err)
 				}
 				return reserved(cmd, h, asJSON)
 			}
@@ -85,7 +85,7 @@ was, with the reason. One whose job runs can only be made longer, and none becom
 			}
 			h, err := c.Reserve(cmd.Context(), q)
 			if err != nil {
-				return err
+				return reservationInDoubt(cmd, err)
 			}
 			return reserved(cmd, h, asJSON)
 		},
@@ -108,6 +108,14 @@ was, with the reason. One whose job runs can only be made longer, and none becom
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// reservationInDoubt says how to see whether something was reserved: a reservation has no key, and a second one would be another.
+func reservationInDoubt(cmd *cobra.Command, err error) error {
+	if !inDoubt(cmd.Context(), err) {
+		return err
+	}
+	return cli.Exit(cli.Failed, fmt.Errorf("it is not known whether the broker reserved it: %w; 'gclient reservations' shows what you have: look there before you try again", err))
 }
 
 // reserved shows what is held now.

@@ -7,10 +7,12 @@ import (
 
 	"gbroker/api"
 	"gbroker/grid"
+	"gbroker/internal/cli"
 )
 
 func (p *program) resubmit() *cobra.Command {
-	return &cobra.Command{
+	var key string
+	cmd := &cobra.Command{
 		Use:   "resubmit ID",
 		Short: "Hand an ended job in again, as a new one",
 		Long: `Hand an ended job in again, with the files that it brought, as long as its home keeps these. The new
@@ -20,12 +22,17 @@ end by, or depended on, is over.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeJobs,
 		RunE: p.onJob(func(cmd *cobra.Command, c *api.Client, id grid.JobID, _ []string) error {
-			s, err := c.Resubmit(cmd.Context(), id, "again-"+rand.Text())
+			if key == "" {
+				key = "again-" + rand.Text()
+			}
+			s, err := c.Resubmit(cmd.Context(), id, key)
 			if err != nil {
-				return err
+				return notAccepted(cmd, "job", key, err)
 			}
 			cmd.Println(s.ID)
 			return nil
 		}),
 	}
+	cli.KeyVar(cmd, &key, "key", "the same `KEY` is the same job; by default each makes its own")
+	return cmd
 }

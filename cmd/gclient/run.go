@@ -48,7 +48,9 @@ it a file as that.`,
 			if err != nil {
 				return mistakes(cmd, err)
 			}
-			f.key = rand.Text()
+			if f.key == "" {
+				f.key = rand.Text()
+			}
 			if !slices.ContainsFunc(f.said.directives, func(d string) bool { return strings.HasPrefix(d, "--input=") }) && piped(cmd.InOrStdin()) {
 				warnings(cmd, []string{"standard input is not sent to the job: put it into a file, and give it with -i FILE"})
 			}
@@ -59,6 +61,7 @@ it a file as that.`,
 	cmd.Flags().BoolVar(&once, "once", false, "start the program once, whatever the number of processes")
 	cli.FolderVar(cmd, &f.output, "output", "fetch the output into `DIR` instead of printing it")
 	cmd.Flags().BoolVar(&f.force, "force", false, "let --output overwrite files")
+	cli.KeyVar(cmd, &f.key, "key", "the same `KEY` is the same job; by default each run makes its own")
 	bringFlag(cmd, &f.said)
 	feeFlag(cmd, &f.said)
 	f.spread.flags(cmd)
@@ -133,7 +136,7 @@ func (p *program) runCommand(cmd *cobra.Command, made *script.Script, f submissi
 	defer c.Close()
 	a, err := c.Submit(cmd.Context(), api.Submission{Key: f.key, Document: string(d.text), Name: made.Job.Name, Files: d.files})
 	if err != nil {
-		return notAccepted(cmd.Context(), made.Job.Name, f.key, err)
+		return notAccepted(cmd, "job", f.key, err)
 	}
 	err = p.seeThrough(cmd, c, d, &a, f)
 	if cmd.Context().Err() != nil {
@@ -148,7 +151,7 @@ func (p *program) seeThrough(cmd *cobra.Command, c *api.Client, d *document, a *
 	warnings(cmd, a.Warnings)
 	if len(a.Wanted) > 0 && wantsFiles(&a.Status) {
 		if _, err := sendFiles(cmd, c, d, a); err != nil {
-			return err
+			return lacking(cmd, fmt.Sprintf("job %s is accepted, but lacks files", a.ID), f.key, err)
 		}
 	}
 	if f.output != "" {

@@ -57,6 +57,9 @@ func noDirective(cmd *cobra.Command, err error) error {
 	return told
 }
 
+// stdin stands for standard input in the place of a file.
+const stdin = "-"
+
 // scriptOf keeps a batch script that comes on standard input in a file called STDIN, until drop.
 func scriptOf(in io.Reader) (file string, drop func(), err error) {
 	text, err := io.ReadAll(io.LimitReader(in, api.MaxDocument+1))

@@ -98,7 +98,7 @@ A document with a parameter sweep stands for many jobs, which are a group likewi
 made one after the other, as others end; until then each is no more than a number.
 
 If it is not known whether the broker got the job, because its answer was lost, the
-error tells a key: submitting with --key KEY again never makes a second job.`,
+error tells the same command with a key: with --key KEY it never makes a second job.`,
 		Example: `  gclient submit job.jsdl
   ID=$(gclient submit job.jsdl) && gclient wait $ID
   gclient submit job.jsdl --output results
@@ -111,13 +111,13 @@ error tells a key: submitting with --key KEY again never makes a second job.`,
 			if f.key == "" {
 				f.key = rand.Text()
 			}
-			if args[0] == "-" {
+			if args[0] == stdin {
 				file, drop, err := scriptOf(cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
 				defer drop()
-				args[0] = file
+				args = append([]string{file}, args[1:]...)
 			}
 			if isScriptFile(args[0]) {
 				args, f.said.arguments = args[:1], args[1:]
@@ -185,14 +185,13 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	if err := checkFolder(f.output, d.outputs, f.force); err != nil {
 		return err
 	}
-	ctx := cmd.Context()
 	warnOfFee(cmd, c, d, file)
-	a, err := c.Submit(ctx, api.Submission{
+	a, err := c.Submit(cmd.Context(), api.Submission{
 		Key: f.key, Document: string(d.text), Name: file, Rerunnable: f.rerunnable, QueueAnyway: f.anyway, Files: d.files,
 		Include: d.included, Credentials: secrets, Reservation: grid.ReservationID(f.reservation), Guaranteed: f.guaranteed,
 	})
 	if err != nil {
-		return notAccepted(ctx, file, f.key, err)
+		return notAccepted(cmd, "job", f.key, err)
 	}
 	if !f.json {
 		cmd.Println(a.ID)
@@ -201,7 +200,7 @@ func (p *program) runSubmit(cmd *cobra.Command, file string, f submission) error
 	status := a.Status
 	if len(a.Wanted) > 0 && wantsFiles(&status) {
 		if status, err = sendFiles(cmd, c, d, &a); err != nil {
-			return cli.Exit(cli.Code(err), fmt.Errorf("job %s is accepted, but lacks files: %w; 'gclient submit --key %s %s' sends them again", a.ID, err, f.key, file))
+			return lacking(cmd, fmt.Sprintf("job %s is accepted, but lacks files", a.ID), f.key, err)
 		}
 	}
 	if !f.wait && f.output == "" {
@@ -230,17 +229,6 @@ func (p *program) follow(cmd *cobra.Command, c *api.Client, id grid.JobID, f sub
 		}
 	}
 	return required(&status, f.require, jobExit(&status))
-}
-
-// notAccepted says what is known of a submission that failed.
-func notAccepted(ctx context.Context, file, key string, err error) error {
-	if interrupted(ctx, err) || api.Lost(err) {
-		return cli.Exit(cli.Failed, fmt.Errorf("it is not known whether the broker got the job: %w; 'gclient submit --key %s %s' makes sure, and makes no second one", err, key, file))
-	}
-	if errors.Is(err, grid.ErrInvalid) {
-		return fmt.Errorf("the broker refuses it: %w", err)
-	}
-	return err
 }
 
 // wantsFiles reports that the broker still waits for the job's files.
