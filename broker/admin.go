@@ -42,6 +42,16 @@ func (b *Broker) raise(e core.Alarm) {
 	if e.Text != "" {
 		b.ports.Log.Error("this broker needs its administrator", zap.String("why", e.Text))
 	}
+	if e.Halted { // members connected to both answer this one alone: so the other hears of it too, and stops
+		b.meetAgain()
+	}
+}
+
+// meetAgain has this broker and all members say Hello again.
+func (b *Broker) meetAgain() {
+	if b.ports.HangUp != nil {
+		b.ports.HangUp()
+	}
 }
 
 // Alarm is what is wrong with this broker as a whole, and what to do; "" is nothing.

@@ -36,6 +36,7 @@ type Broker struct {
 	host         core.Host
 	trusted      atomic.Pointer[map[grid.PeerID]bool] // members whose users are ours
 	boot         atomic.Uint64                        // nonce of this life; see Boot
+	said         uint64                               // the nonce that members heard last
 	alarm        atomic.Pointer[string]
 	fullAt       atomic.Int64 // a grid.Tick: when LookAtRoom last saw no room for the files of jobs
 	pulse        *pulse
@@ -59,6 +60,7 @@ func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
 	b.view, b.groups = newView(b.record), newGroups()
 	b.reservations.kind, b.allocations.kind, b.budgets.kind = grid.KindReservation, grid.KindAllocation, grid.KindBudget
 	b.boot.Store(cfg.Boot)
+	b.said = cfg.Boot
 	b.trust(members)
 	return b
 }
@@ -157,6 +159,10 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	}
 	if first {
 		close(b.ready)
+	}
+	if b.said != cfg.Boot { // it was resumed: members hear that this is no life that they had met
+		b.said = cfg.Boot
+		b.meetAgain()
 	}
 	return b.loop(ctx, c, journal)
 }

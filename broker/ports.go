@@ -133,6 +133,8 @@ type Ports struct {
 	Share func(reserved map[grid.PeerID]int64, rest int64)
 	// Displaced hears of local jobs that give way to a reservation, and what they lose; it may be nil.
 	Displaced func(jobs int, coreSeconds float64)
+	// HangUp closes the connections with all members, which are then made anew; it must not wait. It may be nil.
+	HangUp func()
 	// Notifier tells users of their jobs; an error that wraps grid.ErrInvalid is final. It may be nil.
 	Reserver Reserver // nil where the batch system makes no reservations
 	Notifier interface {

@@ -75,6 +75,7 @@ func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 func (s *site) helloFrom(from grid.PeerID, h wire.Hello) error {
 	s.learn(from, h.Site)
 	s.hearVersion(from, h.Program)
+	s.hearLife(from, h.Boot)
 	s.mu.Lock()
 	s.clocks[from] = h.Clock - wall()
 	s.mu.Unlock()

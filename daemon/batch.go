@@ -143,7 +143,7 @@ func (s *site) alarms() []string {
 			all = append(all, *text)
 		}
 	}
-	return all
+	return append(all, s.doubled()...)
 }
 
 // notify makes the batch system be looked at now.

@@ -74,6 +74,7 @@ type site struct {
 	clocks  map[grid.PeerID]grid.Tick // how far ahead the clock in it was when it came
 	// versions are of the programs that they run.
 	versions map[grid.PeerID]string
+	lives    map[grid.PeerID]*lives
 }
 
 // Run builds the site that cfg describes and serves until ctx is done; then it
@@ -113,7 +114,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 	}
 	s := &site{
 		cfg: cfg, log: log, level: level, self: overlay.PeerIDOf(key), sign: key.Sign, boot: randomNumber(), start: time.Now(), ctx: ctx,
-		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{}, versions: map[grid.PeerID]string{},
+		members: cfg.Members, sites: map[grid.PeerID]grid.Site{}, clocks: map[grid.PeerID]grid.Tick{}, versions: map[grid.PeerID]string{}, lives: map[grid.PeerID]*lives{},
 		facts: cfg.facts(),
 		rule:  ruling{file: cfg.Neighbourhood, measured: map[grid.PeerID]measure{}, accepted: map[grid.PeerID]bool{}, at: time.Now(), open: true},
 	}
@@ -163,7 +164,7 @@ func newSite(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicL
 			}
 			return reopenJournal(ctx, cfg)
 		},
-		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed, Share: s.overlay.Share, Displaced: func(jobs int, coreSeconds float64) { s.meter.displace(jobs, coreSeconds) },
+		Clock: s.clock, Wall: wall, Log: log.Named("broker"), Changed: s.changed, Share: s.overlay.Share, HangUp: s.overlay.HangUp, Displaced: func(jobs int, coreSeconds float64) { s.meter.displace(jobs, coreSeconds) },
 		Notifier: s.notifier, Serve: service{s}.serve, Reserver: s.portReserver(),
 	})
 	s.meter, s.feed = newMeter(s), newFeed()

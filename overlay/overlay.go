@@ -201,6 +201,20 @@ func (o *Overlay) SetMembers(members []grid.Member) error {
 // a rest of 0 is no limit.
 func (o *Overlay) Share(reserved map[grid.PeerID]int64, rest int64) { o.uplink.share(reserved, rest) }
 
+// HangUp closes the connections with all members, in the background; they are dialled anew, and each side says Hello again. A broker that a
+// duplicate has stopped does so: members that are connected to both have answered it alone, and the other hears of it then.
+func (o *Overlay) HangUp() {
+	s := o.current.Load()
+	if s == nil {
+		return
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, n := range s.neighbours {
+		s.spawn(func() { s.hangUp(n) })
+	}
+}
+
 // Liveness is what is known of a peer now; Dead for one that is no member.
 func (o *Overlay) Liveness(p grid.PeerID) grid.Liveness {
 	s := o.current.Load()

@@ -32,7 +32,7 @@ func hadDuplicateCommand() *cobra.Command {
 		Use:   "had-duplicate --config FILE",
 		Short: "Say that a broker had a duplicate that nobody noticed",
 		Long: `Two brokers under one identity (a copied folder, a second machine with the same key)
-stop as soon as a neighbour has met both. If you have stopped the wrong one for good
+stop as soon as a neighbour has met both, which has an alarm then. If you have stopped the wrong one for good
 before that, say had-duplicate at the right one: nobody else knows what the other did.
 It asks all neighbours, and starts nothing until they have answered. Said again, all are
 asked again.
