@@ -117,7 +117,9 @@ func TestControlFilesThatArePutBack(t *testing.T) {
 	if got := c.jobs[r.Job.ID].rec; !strings.Contains(got.Reason, "damaged") {
 		t.Errorf("nothing tells of it: %+v", got)
 	}
-	c.Step(1_000_000+patience, Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started, Started: 900_000}})
+	if effects := c.Step(1_000_000+patience, Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started, Started: 900_000}}); len(savesOf(effects, r.Job.ID)) == 0 {
+		t.Error("that they can be read again is not saved")
+	}
 	c.Step(1_000_001+patience, phase(grid.Ended, grid.Disappeared)(id))
 	if got := c.jobs[r.Job.ID].rec; got.State != grid.Running {
 		t.Errorf("it is %s", got.State)

@@ -61,6 +61,7 @@ func TestSearchAsksWhoCouldWin(t *testing.T) {
 		"not told, and the rest no": {3 * grid.Hour, -1, 2 * grid.Hour, nil, "asks c"},
 		"old":                       {grid.Hour, 10 * grid.Second, 2 * grid.Hour, func(m *search, _ *job) { m.members[him].foretold.at -= startsFor }, "asks b asks c"},
 		"a job was offered since":   {3 * grid.Hour, 10 * grid.Second, 2 * grid.Hour, func(m *search, _ *job) { m.members[him].offered = m.now }, "asks c"},
+		"it has told since":         {grid.Hour, 10 * grid.Second, 2 * grid.Hour, func(m *search, _ *job) { m.members[him].offered = m.members[him].foretold.at - grid.Second }, "makeOffer 1 peer-c"},
 		"more than cores":           {3 * grid.Hour, 10 * grid.Second, 2 * grid.Hour, func(_ *search, j *job) { j.rec.Job.Demand.Chunks[0].Memory = 1 }, "asks c"},
 		"a queue":                   {3 * grid.Hour, 10 * grid.Second, 2 * grid.Hour, func(_ *search, j *job) { j.rec.Job.Queue = "q" }, "asks b asks c"},
 		"longer than the classes":   {3 * grid.Hour, 10 * grid.Second, 2 * grid.Hour, func(_ *search, j *job) { j.rec.Job.Walltime *= 2 }, "asks c"},

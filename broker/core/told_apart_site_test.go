@@ -76,3 +76,36 @@ func TestKeysOfOthers(t *testing.T) {
 		t.Errorf("who reports a job to one that is not its home hears %+v", got)
 	}
 }
+
+// A wish for nodes is said again when its turn comes, however often the whole is looked at meanwhile.
+func TestAWishIsSaidInItsTurn(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	c.upTo(grid.Reserving)
+	for range 3 {
+		c.m.stale[theWhole] = true
+		c.want("")
+	}
+	c.pass(grid.Second)
+	c.want("Reserve>b")
+}
+
+// Where nothing is left to be removed, and no directory to be read, nothing is done.
+func TestNothingIsLeftToDo(t *testing.T) {
+	t.Parallel()
+	s := newStand()
+	id := s.sweep("1", 1, 0)
+	s.end(id.Job(1))
+	s.settle()
+	s.groups.remove(s.groups.all[id])
+	s.settle()
+	before := len(s.told)
+	if s.groups.due(); len(s.told) != before || s.saved[id].Entered != 0 {
+		t.Errorf("saved again: %q", s.told[before:])
+	}
+	c := signed()
+	c.kernel.out = nil
+	if c.recovery.reconcile(); len(c.kernel.out) > 0 || c.recovery.reconciling {
+		t.Errorf("asked for %+v", c.kernel.out)
+	}
+}
