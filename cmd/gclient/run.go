@@ -35,8 +35,9 @@ The options before the program are those of sbatch. A program of several process
 many times, by the mpirun of the site; with --once it is started once. A PROGRAM with a slash
 in it, as ./program, goes along from here; one without is looked for at the site. --output DIR
 fetches its output into files of a folder instead. What comes in on standard input is not sent to the job: -i FILE gives
-it a file as that.`,
+it a file from here as that.`,
 		Example: `  gclient run -n 16 -t 1:00:00 -- ./program args
+  gclient run -i input.dat -- sort -n
   gclient run --mem=4G -- python3 -c 'print(1)'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -46,7 +46,7 @@ func Flags() []Flag {
 	var list []Flag
 	for i := range sbatch {
 		d := &sbatch[i]
-		if d.set == nil || slices.Contains([]string{"--output", "--error", "--array", "--comment", "--input"}, d.names[0]) {
+		if d.set == nil || slices.Contains([]string{"--output", "--error", "--array", "--comment"}, d.names[0]) {
 			continue
 		}
 		f := Flag{Long: strings.TrimPrefix(d.names[0], "--"), Form: d.form, Lacks: d.lacks, Does: d.does}
