@@ -162,6 +162,11 @@ func (w *flowFile) beside(i int, d *jsdl.Document, made, seen map[string]bool) (
 		case !info.Mode().IsRegular():
 			return 0, 0, fmt.Errorf("%q is a %s: only regular files are sent", path, kindOf(info.Mode()))
 		}
+		f, err := w.folder.Open(filepath.FromSlash(path))
+		if err != nil {
+			return 0, 0, fmt.Errorf("%q cannot be read: %w", path, cause(err))
+		}
+		f.Close()
 		mode := uint32(info.Mode().Perm())
 		if path == t.Script {
 			mode |= 0o500 // as 'gclient submit' takes what may not be executed

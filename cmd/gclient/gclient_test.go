@@ -46,6 +46,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata",
 		Setup: setup,
+		Condition: func(name string) (bool, error) { // [root]: whom no mode keeps from a file
+			if name != "root" {
+				return false, fmt.Errorf("there is no condition %s", name)
+			}
+			return os.Geteuid() == 0, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "becomes": becomes, "leaves": leaves, "uploaded": uploaded, "outage": outage,
 			"interrupts": interrupts, "called": called, "foresees": foresees,

@@ -66,6 +66,9 @@ func (d *document) includeTree(top string) error {
 			}
 			return fmt.Errorf("%s is no regular file (links inside of folders are not followed): only such are sent", name)
 		}
+		if err := readable(name); err != nil {
+			return err
+		}
 		if len(d.included) == grid.MaxFiles {
 			return fmt.Errorf("more than %d files: put them into an archive, and unpack it in the job", grid.MaxFiles)
 		}
@@ -76,6 +79,15 @@ func (d *document) includeTree(top string) error {
 		}
 		return nil
 	})
+}
+
+// readable finds out before anything is handed in whether a file can be sent.
+func readable(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("nothing was submitted: %w", err)
+	}
+	return f.Close()
 }
 
 // wanted opens a file that is to be sent.
