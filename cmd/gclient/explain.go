@@ -46,7 +46,11 @@ Of a workflow (ID.flow) it tells what each task waits for, where it was planned 
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), e)
 			}
-			if err := printExplanation(cmd.OutOrStdout(), e); err != nil || e.Reason == "" {
+			here := id.Site()
+			if self, err := c.Self(cmd.Context()); err == nil {
+				here = self.Name
+			}
+			if err := printExplanation(cmd.OutOrStdout(), e, here); err != nil || e.Reason == "" {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nreason: %s\n", printable(e.Reason))
@@ -59,12 +63,17 @@ Of a workflow (ID.flow) it tells what each task waits for, where it was planned 
 	return cmd
 }
 
-func printExplanation(w io.Writer, e api.Explanation) error {
+// printExplanation shows the searches of which the broker of a site has heard. Those for a job of another home it may not have.
+func printExplanation(w io.Writer, e api.Explanation, here grid.SiteName) error {
 	if e.Allocation != nil {
 		if err := printAllocation(w, e.Allocation); err != nil || len(e.Decisions) == 0 {
 			return err
 		}
 		fmt.Fprintln(w)
+	}
+	if home := e.ID.Site(); len(e.Decisions) == 0 && home != here {
+		_, err := fmt.Fprintf(w, "its home, %s, chooses its place, and has not told here why: 'gclient explain %s' at the broker there does\n", printable(string(home)), e.ID)
+		return err
 	}
 	if len(e.Decisions) == 0 {
 		_, err := fmt.Fprintln(w, "no place was chosen yet")

@@ -283,7 +283,7 @@ func explainGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, asJSON boo
 			cmd.Println(dash(printable(s.Members[i].Reason)))
 			continue
 		}
-		if err := printExplanation(cmd.OutOrStdout(), e); err != nil {
+		if err := printExplanation(cmd.OutOrStdout(), e, id.Site()); err != nil {
 			return err
 		}
 	}
