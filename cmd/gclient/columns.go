@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbroker/api"
+	"gbroker/grid"
 	"gbroker/internal/cli"
 )
 
@@ -62,9 +63,13 @@ func startOf(s *api.Status) api.Time {
 	return s.StartEstimateNow
 }
 
-// waitOf is how long a job has waited for its start, in milliseconds; -1 where it never started.
+// waitOf is how long a job has waited for its start, in milliseconds; -1 where it never started, and of a sweep, whose jobs
+// have each waited for theirs.
 func waitOf(s *api.Status) api.Time {
+	_, sweep := grid.ParseGroupID(string(s.ID))
 	switch {
+	case sweep == nil:
+		return -1
 	case s.Started != 0:
 		return max(0, s.Started-s.Submitted)
 	case s.Terminal():
