@@ -55,11 +55,21 @@ func (j *reading) use(d *directive, v value) {
 	if !d.many {
 		i := slices.IndexFunc(j.settings, func(s setting) bool { return s.directive.subject() == d.subject() })
 		if i >= 0 {
-			j.warn(j.settings[i].value.word, "has no effect: %s says otherwise later", short(v.word.text))
+			if was := j.settings[i].value; was.text != v.text {
+				j.warn(was.word, "has no effect: %s %s", short(v.word.text), otherwise(v.word))
+			}
 			j.settings = slices.Delete(j.settings, i, i+1)
 		}
 	}
 	j.settings = append(j.settings, setting{d, v})
+}
+
+// otherwise says why a word counts in place of an earlier one.
+func otherwise(w word) string {
+	if w.at.line == 0 {
+		return "on the command line counts before it"
+	}
+	return "says otherwise later"
 }
 
 // apply lets each setting do what it does.
