@@ -78,13 +78,5 @@ func (p *Part) Check() error {
 	return nil
 }
 
-// First is the number of the first process of the part among all of the whole.
-func (p *Part) First() (n int) {
-	for _, s := range p.Sites[:p.Rank] {
-		n += s.Processes
-	}
-	return n
-}
-
 // Site is the site of the part.
 func (p *Part) Site() SiteName { return p.Sites[p.Rank].Name }

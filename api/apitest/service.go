@@ -27,7 +27,6 @@ type Service struct {
 	groups   map[grid.GroupID]grid.Group
 	fail     error
 	sites    []api.SiteView
-	onJob    func(*grid.Record)
 	moving   map[grid.SiteName][]api.Handoff
 	notified int
 	moves    []grid.JobID // the jobs in the order in which they changed
@@ -85,13 +84,6 @@ func (s *Service) Move(neighbour grid.SiteName, list ...api.Handoff) {
 		s.moving = map[grid.SiteName][]api.Handoff{}
 	}
 	s.moving[neighbour] = list
-}
-
-// OnSubmit is called with each new job's record, to change it.
-func (s *Service) OnSubmit(f func(*grid.Record)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.onJob = f
 }
 
 // Change changes a job's record, and wakes who waits for it.
@@ -213,9 +205,6 @@ func (s *Service) Submit(_ context.Context, who api.Identity, n api.NewJob) (gri
 	}
 	if len(n.Job.Inputs) > 0 {
 		r.State = grid.StageIn
-	}
-	if s.onJob != nil {
-		s.onJob(&r)
 	}
 	s.keys[key] = id
 	s.jobs[id] = &job{record: r, wanted: n.Job.Inputs, uploads: make(map[string][]byte),

@@ -89,12 +89,6 @@ func (c *Client) read(p Place) (target, scheme, error) {
 	return t, s, nil
 }
 
-// Check says what is wrong with a URI itself.
-func (c *Client) Check(uri string) error {
-	_, _, err := c.read(Place{URI: uri})
-	return err
-}
-
 // TellsChecksums reports that places of a URI's scheme may tell the checksum of a file.
 func TellsChecksums(uri string) bool {
 	scheme, _, _ := strings.Cut(uri, ":")

@@ -60,7 +60,6 @@ func (c *Cluster) registered() bool {
 // Idle ends all jobs and reservations, starts what does not run, opens all nodes, and
 // returns when all are idle: a cluster that tests share is as new for the next.
 func (c *Cluster) Idle() error {
-	c.Thaw()
 	if c.controller.over() {
 		if err := c.StartController(); err != nil {
 			return err
@@ -104,13 +103,6 @@ func (c *Cluster) Idle() error {
 	}
 	return err
 }
-
-// Freeze stops slurmctld from doing anything: its clients hang, and what they have sent
-// takes effect after Thaw.
-func (c *Cluster) Freeze() { c.controller.signal(syscall.SIGSTOP) }
-
-// Thaw lets it go on.
-func (c *Cluster) Thaw() { c.controller.signal(syscall.SIGCONT) }
 
 // KillNode ends the slurmd of a node, and all of its jobs' processes, as a power cut
 // would: nobody tells the controller. So all stand still before the first is killed: a
