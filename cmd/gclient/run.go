@@ -85,14 +85,21 @@ func piped(in io.Reader) bool {
 // directiveFlag makes an option of sbatch a flag.
 func directiveFlag(flags *pflag.FlagSet, f script.Flag, to *spoken) {
 	does := f.Does
-	if f.Form != "" {
-		does = "`" + f.Form + "`: " + does
+	form := strings.ReplaceAll(f.Form, "…", "...") // columns are counted in bytes
+	if f.Lacks {
+		form = "[=" + strings.TrimPrefix(form, "[")
+	}
+	if form != "" {
+		does = "`" + form + "`: " + does
 	}
 	v := flags.VarPF(&directiveValue{flag: f, to: to}, f.Long, f.Short, does)
 	if f.Form == "" || f.Lacks {
-		v.NoOptDefVal = " " // as if nothing were given
+		v.NoOptDefVal = unsaid
 	}
 }
+
+// unsaid is the value of a flag that is given none. That and the type are as of a switch, of which the help shows no value.
+const unsaid = "true"
 
 // directiveValue notes a flag as a directive.
 type directiveValue struct {
@@ -101,11 +108,16 @@ type directiveValue struct {
 }
 
 func (v *directiveValue) String() string { return "" }
-func (v *directiveValue) Type() string   { return "" }
+func (v *directiveValue) Type() string {
+	if v.flag.Form == "" || v.flag.Lacks {
+		return "bool"
+	}
+	return ""
+}
 
 func (v *directiveValue) Set(s string) error {
 	text := "--" + v.flag.Long
-	if s != " " {
+	if s != unsaid || v.flag.Form != "" && !v.flag.Lacks {
 		text += "=" + script.Quoted(s)
 	}
 	v.to.directives = append(v.to.directives, text)
