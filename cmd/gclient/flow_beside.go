@@ -153,7 +153,7 @@ func printFlows(w io.Writer, list []api.FlowStatus) error {
 	}
 	for i := range list {
 		s := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, dash(printable(s.Name)), s.User, s.State, tasksText(s), clock(s.Submitted), clock(s.Ended))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, dash(printable(s.Name)), s.User, flowState(s), tasksText(s), clock(s.Submitted), clock(s.Ended))
 	}
 	return flush(t)
 }

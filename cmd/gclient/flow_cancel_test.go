@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -17,6 +18,23 @@ func TestCancelledFlow(t *testing.T) {
 	} {
 		if got := cancelledFlow(&s); !strings.HasPrefix(got, want) {
 			t.Errorf("%+v is told as %q, not %q", s, got, want)
+		}
+	}
+}
+
+// A workflow that was cancelled is shown as that, alone and among others.
+func TestCancelledFlowIsShown(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]api.FlowStatus{
+		"ended, cancelled":   {State: "ended", Cancelled: true},
+		"running, cancelled": {State: "running", Cancelled: true},
+	} {
+		var alone, among bytes.Buffer
+		if err := printFlow(&alone, &s); err != nil || !strings.Contains(alone.String(), "state     "+want+"\n") {
+			t.Errorf("%s, %v", alone.String(), err)
+		}
+		if err := printFlows(&among, []api.FlowStatus{s}); err != nil || !strings.Contains(among.String(), want) {
+			t.Errorf("%s, %v", among.String(), err)
 		}
 	}
 }

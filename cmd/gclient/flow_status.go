@@ -78,8 +78,16 @@ func tasksText(s *api.FlowStatus) string {
 	return strings.Join(parts, ", ")
 }
 
+// flowState is the state of a workflow, and whether somebody has cancelled it.
+func flowState(s *api.FlowStatus) string {
+	if s.Cancelled {
+		return s.State + ", cancelled"
+	}
+	return s.State
+}
+
 func printFlow(w io.Writer, s *api.FlowStatus) error {
-	fmt.Fprintf(w, "workflow  %s\nname      %s\nstate     %s\ntasks     %s\n", s.ID, dash(printable(s.Name)), s.State, tasksText(s))
+	fmt.Fprintf(w, "workflow  %s\nname      %s\nstate     %s\ntasks     %s\n", s.ID, dash(printable(s.Name)), flowState(s), tasksText(s))
 	if p := s.Periods; p != nil {
 		fmt.Fprintf(w, "periods   %d begun, %d under way, %d well, %d failed, %d missed, %d after their deadline\n", p.Begun, p.Open, p.Done, p.Failed, p.Missed, p.Late)
 		fmt.Fprintf(w, "age       median %.3f s, p99 %.3f s, most %.3f s\n", p.AgeP50S, p.AgeP99S, p.AgeMostS)
