@@ -24,8 +24,8 @@ import (
 func onDaemon(file *string, ask func(cmd *cobra.Command, client *api.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		cfg, wrong := daemon.Load(*file)
-		if mistakes := (daemon.Mistakes{}); wrong != nil && !errors.As(wrong, &mistakes) {
-			return wrong
+		if wrong != nil && cfg.Site == "" {
+			return wrong // it is not known where the daemon listens
 		}
 		client, err := dial(cmd.Context(), cfg)
 		if err != nil {

@@ -96,6 +96,12 @@ func TestStatusOfDaemon(t *testing.T) {
 		!strings.Contains(errs, `neighbours.yaml:1:12: unknown field "nam": did you mean "name"?`) || !strings.Contains(errs, "goes on with what it has read before") {
 		t.Errorf("with a wrong file it ends with %d: %s\n%s", code, text, errs)
 	}
+	if err := os.Remove(cfg.Neighbours); err != nil {
+		t.Fatal(err)
+	}
+	if text, errs, _ = gbroker(t, "status", "--config", file); !strings.Contains(text, "1 COMPLETED") || !strings.Contains(errs, "goes on with what it has read before") {
+		t.Errorf("without the file: %s\n%s", text, errs)
+	}
 	if err := os.WriteFile(cfg.Neighbours, right, 0o644); err != nil {
 		t.Fatal(err)
 	}
