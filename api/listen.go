@@ -69,6 +69,9 @@ func listenTCP(address string) (net.Listener, error) {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listening on %s: another program has that port: choose another (api in gbroker.yaml), or leave it out where the socket is enough", address)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -58,5 +59,18 @@ func TestChiefs(t *testing.T) {
 	s.appoint([]string{"root", "no such user"})
 	if !s.chief(0) || s.chief(1) || !s.administrators["no such user"] {
 		t.Errorf("%+v %+v", s.chiefs, s.administrators)
+	}
+}
+
+// A port that is taken has a way out.
+func TestATakenPortHasAWayOut(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := listenTCP(l.Addr().String()); err == nil || !strings.Contains(err.Error(), "another program has that port: choose another (api in gbroker.yaml)") {
+		t.Errorf("%v", err)
 	}
 }

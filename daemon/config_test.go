@@ -248,6 +248,11 @@ func TestUnits(t *testing.T) {
 			t.Errorf("ParseRate(%q) = %d, want an error", s, got)
 		}
 	}
+	for s, want := range map[string]string{"5MBps": "like 10MB or 10MB/s (here 5MB/s)", "5M": "like 10MB or 10MB/s (here 5MB/s)", "5 stones": "is no rate: write bytes per second, like 10MB or 10MB/s"} {
+		if _, err := ParseRate(s); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("ParseRate(%q): %v, want ...%s", s, err, want)
+		}
+	}
 	for s, want := range map[string]time.Duration{"0": 0, "30d": 720 * time.Hour, "1h30m": 90 * time.Minute, "1d2h": 26 * time.Hour, "250ms": 250 * time.Millisecond, "0.5d": 12 * time.Hour} {
 		if got, err := grid.ParseSpan(s); err != nil || got != want {
 			t.Errorf("grid.ParseSpan(%q) = %v, %v; want %v", s, got, err, want)

@@ -24,7 +24,19 @@ func ParseRate(s string) (int64, error) {
 	if _, err := strconv.ParseFloat(number, 64); err != nil {
 		return 0, fmt.Errorf("%q is no rate: write bytes per second, like 10MB or 10MB/s", form.Clip(s))
 	}
+	if _, err := grid.ParseSize("1" + unit); err != nil {
+		return 0, fmt.Errorf("%q is no rate: write bytes per second, like 10MB or 10MB/s%s", form.Clip(s), likelyRate(number, unit))
+	}
 	return grid.ParseSize(bare)
+}
+
+// likelyRate is what is meant by units as others write them.
+func likelyRate(number, unit string) string {
+	prefix := strings.TrimSuffix(strings.TrimSuffix(unit, "ps"), "B")
+	if _, err := grid.ParseSize(number + prefix + "B"); err != nil || prefix == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (here %s%sB/s)", number, prefix)
 }
 
 // quantities are units of what a node has, by what is counted: 1 is hertz, or bits per second.

@@ -53,7 +53,11 @@ func unheard(j *grid.Job, known []sized) string {
 	if len(silent) == 0 || j.Demand.Cores() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("no site that has been heard of has the %d processors that it asks for, and nothing is known yet of %s: it waits until one can run it", j.Demand.Cores(), strings.Join(silent, ", "))
+	asked := fmt.Sprintf("the %d processors", j.Demand.Cores())
+	if j.Demand.Cores() == 1 {
+		asked = "the processor"
+	}
+	return fmt.Sprintf("no site that has been heard of has %s that it asks for, and nothing is known yet of %s: it waits until one can run it", asked, strings.Join(silent, ", "))
 }
 
 // Never says of each job why no site that is known here could ever run it; nil where one may. Those that any site can run are not asked about.

@@ -85,6 +85,10 @@ func TestUnheard(t *testing.T) {
 			t.Errorf("%s: %q", name, why)
 		}
 	}
+	one := grid.Job{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
+	if why := unheard(&one, []sized{{name: "c"}}); !strings.Contains(why, " has the processor that it asks for") {
+		t.Error(why)
+	}
 }
 
 // The jobs of a group are listed whether or not their turn has come, by the pages of the group.

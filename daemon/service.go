@@ -214,7 +214,7 @@ func (s service) record(ctx context.Context, who api.Identity, id grid.JobID) (g
 
 func (s service) unknown(id grid.JobID) error {
 	if home := id.Site(); home != s.site.facts.Name {
-		return fmt.Errorf("%w: job %s is not known here; its home is the site %s: ask the broker there", grid.ErrNotFound, id, home)
+		return fmt.Errorf("%w: job %s is not known here; its home is the site %s: ask the broker there, or with a pass that 'gclient pass' gets from it", grid.ErrNotFound, id, home)
 	}
 	return fmt.Errorf("%w: job %s is not known here, or was removed", grid.ErrNotFound, id)
 }

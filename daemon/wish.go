@@ -45,7 +45,7 @@ func (s service) askHome(ctx context.Context, who api.Identity, w core.Wish) (co
 		homes = []grid.PeerID{r.Job.Home}
 	}
 	if len(homes) == 0 {
-		return core.Found{}, fmt.Errorf("%w: %s is not known here; its home is the site %s, which is no neighbour of this one: ask the broker there%s",
+		return core.Found{}, fmt.Errorf("%w: %s is not known here; its home is the site %s, which is no neighbour of this one: ask the broker there, or with a pass that 'gclient pass' gets from it%s",
 			grid.ErrNotFound, what, site, s.knownHere(ctx, who, &w))
 	}
 	var failed error

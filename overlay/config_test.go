@@ -16,6 +16,9 @@ import (
 )
 
 func TestKeyFile(t *testing.T) {
+	if _, err := LoadKey(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "restore it from a backup, or make a new site with `gbroker init`") {
+		t.Errorf("of a key that is not there: %v", err)
+	}
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
 	k, err := CreateKey(path)

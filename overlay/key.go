@@ -75,6 +75,9 @@ func LoadKey(path string) (Key, error) {
 	if errors.Is(err, fs.ErrPermission) {
 		return Key{}, fmt.Errorf("reading the identity key: %w: run this as the daemon's user", err)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Key{}, fmt.Errorf("reading the identity key: %w: restore it from a backup, or make a new site with `gbroker init`", err)
+	}
 	if err != nil {
 		return Key{}, fmt.Errorf("reading the identity key: %w", err)
 	}

@@ -39,7 +39,7 @@ topology wants names, tags or organisations that no member has it warns, and exi
 				return err
 			}
 		case len(wrong) == 0:
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is right: site %s, %d neighbours.\n", *file, cfg.Site, len(cfg.Members))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is right: site %s, %s.\n", *file, cfg.Site, neighboursText(len(cfg.Members)))
 			for _, text := range cfg.Idle() {
 				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s\n", text)
 			}
@@ -52,4 +52,12 @@ topology wants names, tags or organisations that no member has it warns, and exi
 		return nil
 	}
 	return cmd
+}
+
+// neighboursText is a number of neighbours.
+func neighboursText(n int) string {
+	if n == 1 {
+		return "1 neighbour"
+	}
+	return fmt.Sprintf("%d neighbours", n)
 }
