@@ -54,20 +54,19 @@ func RemoveNeighbour(ctx context.Context, c Config, name grid.SiteName) error {
 	})
 }
 
-// SetGridKey writes the grid's key to its file, and the file's name into that of the neighbours.
-func SetGridKey(ctx context.Context, c Config, k overlay.GridKey) error {
-	key := filepath.Join(filepath.Dir(c.Neighbours), "grid.key")
-	if c.GridKey != (overlay.GridKey{}) && c.GridKey != k {
-		return fmt.Errorf("this broker has another grid key: remove the line grid_key from %s first: %w", c.Neighbours, grid.ErrInvalid)
-	}
-	if err := localfs.Replace(key, []byte(k.Text()+"\n"), 0o600); err != nil {
-		return err
+// SetGridKey writes the grid's key to its file, and the file's name into that of the neighbours, which tells a daemon that runs. It
+// takes the place of another key only with replace.
+func SetGridKey(ctx context.Context, c Config, k overlay.GridKey, replace bool) error {
+	if c.GridKey != (overlay.GridKey{}) && c.GridKey != k && !replace {
+		return fmt.Errorf("this broker has another grid key: `gbroker grid --replace` puts this one in its place: %w", grid.ErrInvalid)
 	}
 	return editNeighbours(ctx, c, func(r *neighbours, lines []string) ([]string, []grid.Member, error) {
-		if r.gridKey != "" {
-			return nil, nil, nil
+		name := r.gridKey
+		if name == "" {
+			name = "grid.key"
+			lines = append([]string{"grid_key: " + name}, lines...)
 		}
-		return append([]string{"grid_key: grid.key"}, lines...), r.members, nil
+		return lines, r.members, localfs.Replace(filepath.Join(filepath.Dir(c.Neighbours), name), []byte(k.Text()+"\n"), 0o600)
 	})
 }
 

@@ -44,8 +44,8 @@ func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
 		dht.ValueGCInterval(time.Hour),
 		dht.BucketSize(s.replicas),
 		dht.Resiliency(min(asked, s.replicas)),
-		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.mayDial(p.ID) }),
-		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.has(p) || g.guest(p) }),
+		dht.QueryFilter(func(_ any, p peer.AddrInfo) bool { return g.mayDial(p.ID) && !g.isApart(p.ID) }),
+		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return g.shares(p) }),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("starting the DHT: %w", err)
@@ -53,7 +53,7 @@ func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
 	return d, nil
 }
 
-// lookupHost lets only members and guests speak the DHT: who is invited may join, and no more.
+// lookupHost lets only members and guests speak the DHT, and no member that lacks the grid's key: who is invited may join, and no more.
 type lookupHost struct {
 	host.Host
 	gate *gate
@@ -62,7 +62,7 @@ type lookupHost struct {
 // SetStreamHandler stands before the handler of the DHT.
 func (h lookupHost) SetStreamHandler(id protocol.ID, f network.StreamHandler) {
 	h.Host.SetStreamHandler(id, func(stream network.Stream) {
-		if p := stream.Conn().RemotePeer(); !h.gate.has(p) && !h.gate.guest(p) {
+		if !h.gate.shares(stream.Conn().RemotePeer()) {
 			stream.Reset()
 			return
 		}

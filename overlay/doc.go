@@ -6,7 +6,7 @@
 // A member is a peer ID of the member file. Membership is mutual; where only one
 // side names the other, the other is never alive. There are three classes of peers:
 //
-//	member      all protocols
+//	member      all protocols; where there is a grid key, the DHT only if it has not shown that it lacks it
 //	guest       the DHT alone, within limits of the resource manager; only where there is a grid key
 //	stranger    nothing: refused after the TLS handshake, before a stream of any protocol, and never dialled
 //

@@ -88,6 +88,7 @@ type gate struct {
 
 	mu     sync.Mutex
 	seen   map[peer.ID]netip.Prefix                  // where members were last connected from or to
+	apart  map[peer.ID]bool                          // members that were asked, and have another grid key than this broker, or none
 	proven map[peer.ID]shown                         // of those that are not members
 	told   func(p peer.ID, c network.ConnMultiaddrs) // of who has come in and is refused
 }
@@ -110,6 +111,7 @@ func (g *gate) setMembers(r *roster) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	maps.DeleteFunc(g.seen, func(p peer.ID, _ netip.Prefix) bool { return !g.has(p) })
+	maps.DeleteFunc(g.apart, func(p peer.ID, _ bool) bool { return !g.has(p) })
 }
 
 // knows tells that a member is known to be at an address: by the member file, or as it was

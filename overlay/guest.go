@@ -253,6 +253,36 @@ func (g *gate) guest(p peer.ID) bool {
 	return ok && k != (GridKey{}) && s.key == k
 }
 
+// shares tells that p may speak the DHT: a guest, or a member that has not shown that it lacks the key.
+func (g *gate) shares(p peer.ID) bool {
+	if g.has(p) {
+		return !g.isApart(p)
+	}
+	return g.guest(p)
+}
+
+func (g *gate) isApart(p peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.apart[p]
+}
+
+// setApart tells whether that is news.
+func (g *gate) setApart(p peer.ID, apart bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.apart[p] == apart {
+		return false
+	}
+	if g.apart == nil {
+		g.apart = map[peer.ID]bool{}
+	}
+	if delete(g.apart, p); apart {
+		g.apart[p] = true
+	}
+	return true
+}
+
 // lets tells that p may be connected at all.
 func (g *gate) lets(p peer.ID) bool {
 	if g.has(p) || g.guest(p) || g.joining(p) {

@@ -222,6 +222,8 @@ func (s *session) passOn(from *neighbour, c *bulkConn) {
 	switch {
 	case s.gate.key() == GridKey{}:
 		answer(reached{Closed: len(r.Route) + 1, Why: "this broker has no grid key, and passes nothing on"})
+	case len(r.Route) > 0 && s.gate.isApart(from.id):
+		answer(reached{Closed: len(r.Route) + 1, Why: "this broker has another grid key, and passes nothing on"})
 	case !straight(from.peer, grid.PeerID(s.self.String()), r.Route):
 		answer(reached{Closed: len(r.Route) + 1, Why: "the way comes by a broker twice"})
 	case len(r.Route) >= maxHops:

@@ -64,6 +64,7 @@ func (s *session) askKey(n *neighbour, back byte) {
 	k := s.gate.key()
 	if k == (GridKey{}) {
 		n.setOtherKey(false)
+		s.setApart(n, false)
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.settings.hello)
@@ -90,11 +91,38 @@ func (s *session) askKey(n *neighbour, back byte) {
 			return
 		}
 	}
-	other := answer[0] == 1 && !hmac.Equal(answer[1:], keyAnswer(k, question[1:], s.self, n.id))
+	same := answer[0] == 1 && hmac.Equal(answer[1:], keyAnswer(k, question[1:], s.self, n.id))
+	if s.gate.key() != k {
+		return // it has changed meanwhile, and all are asked again
+	}
+	other := answer[0] == 1 && !same
 	n.setOtherKey(other)
+	s.setApart(n, !same)
 	if other {
 		s.sparingly(s.complaints, "grid key "+string(n.peer), "a member has another grid key: neither finds the other's sites and jobs beyond its neighbours; compare the files grid.key",
 			zap.String("site", n.name()), zap.String("peer", string(n.peer)))
+	}
+}
+
+// setApart keeps a member that lacks the key out of the directory, or takes one in again.
+func (s *session) setApart(n *neighbour, apart bool) {
+	if !s.gate.setApart(n.id, apart) {
+		return
+	}
+	if !apart {
+		if _, err := s.dht.RoutingTable().TryAddPeer(n.id, true, false); err != nil {
+			s.log.Debug("a member is not yet in the directory", zap.String("peer", string(n.peer)), zap.Error(err))
+		}
+		poke(s.arrived)
+		return
+	}
+	s.dht.RoutingTable().RemovePeer(n.id)
+	for _, c := range s.host.Network().ConnsToPeer(n.id) {
+		for _, stream := range c.GetStreams() {
+			if stream.Protocol() == recordsProtocol {
+				stream.Reset()
+			}
+		}
 	}
 }
 

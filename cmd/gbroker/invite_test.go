@@ -98,3 +98,47 @@ func TestGridTwice(t *testing.T) {
 		t.Errorf("another key: %d %s", code, errs)
 	}
 }
+
+// A key is replaced where that is asked for, by a new one or by one that comes from a file; a daemon that watches the file of neighbours hears of it.
+func TestGridKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "green")
+	if _, errs, code := gbroker(t, "init", "--dir", dir, "--site", "green", "--nodes", "1", "--cores", "1"); code != 0 {
+		t.Fatal(errs)
+	}
+	grid := []string{"grid", "--config", filepath.Join(dir, "gbroker.yaml")}
+	made, errs, code := gbroker(t, grid...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	file := filepath.Join(dir, "neighbours.yaml")
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, errs, code := gbroker(t, append(grid, "--replace")...)
+	if code != 0 || fresh == made {
+		t.Errorf("a new key: %q after %q: %s", fresh, made, errs)
+	}
+	if after, err := os.Stat(file); err != nil || os.SameFile(before, after) {
+		t.Errorf("the file of neighbours is not written again: %v", err)
+	}
+	given := overlay.NewGridKey().Text() + "\n"
+	from := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(from, []byte(given), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := gbroker(t, append(grid, "--key-file", from)...); code == 0 || !strings.Contains(errs, "--replace") {
+		t.Errorf("another key, unasked: %d %s", code, errs)
+	}
+	if got, errs, code := gbroker(t, append(grid, "--key-file", from, "--replace")...); code != 0 || got != given {
+		t.Errorf("the key %q is taken as %q: %s", given, got, errs)
+	}
+	if got, _, _ := gbroker(t, grid...); got != given {
+		t.Errorf("the key is %q afterwards", got)
+	}
+	k, is, err := gridKeyGiven(strings.NewReader(made), "-", "")
+	if err != nil || !is || k.Text()+"\n" != made {
+		t.Errorf("from standard input: %v %v", k.Text(), err)
+	}
+}
