@@ -74,7 +74,9 @@ func TestLineThatIsNotPassedOn(t *testing.T) {
 		}
 	}
 	refused(far[:1], "no grid key")
-	b.over.SetGridKey(NewGridKey())
+	key := NewGridKey()
+	a.over.SetGridKey(key)
+	b.over.SetGridKey(key)
 	refused(far, "is not taken")
 }
 
