@@ -27,6 +27,7 @@ type document struct {
 	files    []api.File // those beside it that are uploaded, each once
 	uploads  []jsdl.Upload
 	outputs  []grid.Output
+	origin   *origin  // the batch script that it was made of; nil where there is none
 	script   string   // the name of a batch script; "" of a document
 	program  string   // the file that the job executes, where it stands beside the document
 	warnings []string // what a script says that the job will not have
@@ -48,7 +49,7 @@ func openDocument(file string, a additions) (*document, error) {
 		if err := d.translate(file, a.said); err != nil {
 			return nil, err
 		}
-		name += ", as JSDL"
+		d.origin, name = &origin{file, text}, file+", as JSDL"
 	case !looksLikeDocument(text):
 		return nil, cli.Exit(cli.No, fmt.Errorf("%s:1:1: this is no JSDL document, which begins with <, and no batch script: its first line names no interpreter, as #!/bin/sh, and it has neither #SBATCH nor #PBS lines", file))
 	case a.said.any():
@@ -103,25 +104,25 @@ func (d *document) open(name, folder string, modes ...jsdl.Mode) (err error) {
 func (d *document) read(file string, modes []jsdl.Mode) (err error) {
 	if d.sweep == nil {
 		if d.parsed, err = jsdl.Parse(file, d.text, modes...); err != nil {
-			return err
+			return d.origin.placed(err)
 		}
 		if len(modes) > 0 { // the broker gets what was understood
 			d.text = jsdl.Print(&d.parsed.Job, d.parsed.Staging)
 		}
 		d.program = programOf(d.parsed)
 		d.uploads, d.outputs, err = d.parsed.Resolve(d.stat)
-		return err
+		return d.origin.placed(err)
 	}
 	seen := map[jsdl.Upload]bool{}
 	for _, n := range d.sweep.Checked() {
 		one, err := jsdl.Parse(file, d.sweep.Document(n), modes...)
 		if err != nil {
-			return fmt.Errorf("job %d of the sweep: %w", n, err)
+			return fmt.Errorf("job %d of the sweep: %w", n, d.origin.placed(err))
 		}
 		d.program = programOf(one)
 		uploads, outputs, err := one.Resolve(d.stat)
 		if err != nil {
-			return fmt.Errorf("job %d of the sweep: %w", n, err)
+			return fmt.Errorf("job %d of the sweep: %w", n, d.origin.placed(err))
 		}
 		if d.parsed == nil {
 			d.parsed, d.outputs = one, outputs
