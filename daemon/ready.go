@@ -74,6 +74,9 @@ func ReadReady(ctx context.Context, c Config) (Ready, error) {
 
 func readReady(c Config) (Ready, error) {
 	data, err := readBounded(c.ReadyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return Ready{}, fmt.Errorf("the daemon of %s does not run: %w", c.Site, fs.ErrNotExist)
+	}
 	if err != nil {
 		return Ready{}, fmt.Errorf("asking whether the daemon serves: %w", err)
 	}
