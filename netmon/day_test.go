@@ -129,7 +129,7 @@ func TestHoursOfASteadyWay(t *testing.T) {
 		with, without = with+a/ways, without+b/ways
 	}
 	t.Logf("error of 16 MiB: %.1f %%, without the hour %.1f %%", 100*with, 100*without)
-	if with > without+0.01 {
+	if with > without+0.02 { // of a hundred draws the farthest apart are 0.01
 		t.Errorf("the error is %.3f with the hour, %.3f without it", with, without)
 	}
 }
