@@ -89,6 +89,9 @@ func (s *Service) view(g grid.Group, page api.Members) api.GroupRecord {
 	if over == g.Jobs && r.Group.Ended == 0 {
 		r.Group.Ended = g.Submitted + grid.Minute
 	}
+	if r.Group.Entered = g.Jobs; g.AtOnce > 0 {
+		r.Group.Entered = min(g.Jobs, g.AtOnce+over)
+	}
 	r.Next = api.NextOf(&r.Group, r.Jobs, page.Limit)
 	return r
 }

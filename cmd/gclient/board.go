@@ -18,6 +18,8 @@ import (
 type board struct {
 	jobs []api.Status // those that run, those that wait, those that have ended
 	more int          // that are not shown
+	// turns are how many jobs of sweeps wait for their turn: until then they are in no list.
+	turns map[grid.GroupID]int
 }
 
 const (
@@ -25,7 +27,7 @@ const (
 	mostEnded = 50
 )
 
-func newBoard() *board { return &board{} }
+func newBoard() *board { return &board{turns: map[grid.GroupID]int{}} }
 
 // fill lists the jobs anew.
 func (b *board) fill(ctx context.Context, c *api.Client, f api.Filter) error {
@@ -43,6 +45,15 @@ func (b *board) fill(ctx context.Context, c *api.Client, f api.Filter) error {
 		return nil
 	})
 	b.order()
+	if err != nil || f.Site != "" || f.Group != "" || !slices.Contains(f.States, grid.Submitted) { // they stand at no site, and a group lists all of its own
+		return err
+	}
+	page, err := c.Groups(ctx)
+	for i := range page.Groups {
+		if g := &page.Groups[i]; g.Sweep && passes(f, g) {
+			b.turns[g.ID] = forTheirTurn(g)
+		}
+	}
 	return err
 }
 
@@ -52,7 +63,11 @@ func (b *board) change(e api.FeedEvent, f api.Filter) {
 	if e.Job != nil {
 		id = e.Job.ID
 	}
+	was := len(b.jobs)
 	b.jobs = slices.DeleteFunc(b.jobs, func(s api.Status) bool { return s.ID == id })
+	if group, n := id.Group(); n > 0 && was == len(b.jobs) && b.turns[group] > 0 {
+		b.turns[group]-- // it is new: its turn has come, or it has ended before
+	}
 	if e.Job != nil && meant(e.Job, f) && len(b.jobs) < mostLive+mostEnded {
 		b.jobs = append(b.jobs, *e.Job)
 	}
@@ -128,6 +143,13 @@ func (b *board) text(at api.Time, width, first int, coloured bool) string {
 		if n := counts[s.String()]; n > 0 {
 			states = append(states, fmt.Sprintf("%d %s", n, s))
 		}
+	}
+	turns := 0
+	for _, n := range b.turns {
+		turns += n
+	}
+	if turns > 0 {
+		states = append(states, fmt.Sprintf("%d for their turn", turns))
 	}
 	if len(states) == 0 {
 		states = []string{"no jobs"}

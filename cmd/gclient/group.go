@@ -202,7 +202,7 @@ func printGroup(w io.Writer, s *api.GroupStatus) error {
 	if s.AtOnce > 0 {
 		line("at once", strconv.Itoa(s.AtOnce))
 	}
-	if n := min(s.Jobs-s.Entered, s.States[grid.Submitted.String()]); n > 0 { // one may have ended before its turn
+	if n := forTheirTurn(s); n > 0 {
 		line("waiting", fmt.Sprintf("%d for their turn", n))
 	}
 	line("submitted", clock(s.Submitted))
@@ -219,6 +219,11 @@ func printGroup(w io.Writer, s *api.GroupStatus) error {
 	}
 	_, err := fmt.Fprintf(w, "... up to %s: --after %d goes on\n", s.ID.Job(s.Jobs), s.Next)
 	return err
+}
+
+// forTheirTurn is how many jobs of a sweep wait for their turn; one may have ended before.
+func forTheirTurn(s *api.GroupStatus) int {
+	return max(0, min(s.Jobs-s.Entered, s.States[grid.Submitted.String()]))
 }
 
 // statesText is how many jobs of a group are in which state, as in "2 RUNNING, 3 COMPLETED (1 with a failed exit)".

@@ -51,6 +51,21 @@ func TestBoardOrder(t *testing.T) {
 	}
 }
 
+// A job of a sweep that is new has had its turn; one that was seen waits for none.
+func TestTurnsOnTheBoard(t *testing.T) {
+	t.Parallel()
+	b := newBoard()
+	group := grid.GroupID("here.00000000000000000000000100.all")
+	b.turns[group] = 2
+	for i, left := range []int{1, 1, 0, 0} {
+		n := []int{3, 3, 4, 5}[i]
+		b.change(api.FeedEvent{Name: api.EventJob, Job: &api.Status{ID: group.Job(n), State: grid.Running.String()}}, api.Filter{})
+		if b.turns[group] != left {
+			t.Errorf("after job %d %d wait for their turn, not %d", n, b.turns[group], left)
+		}
+	}
+}
+
 // Whatever the size of the screen, it is filled and not more; keys scroll and end it.
 func TestScreen(t *testing.T) {
 	t.Parallel()
