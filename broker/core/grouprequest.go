@@ -76,7 +76,7 @@ func (c *home) knownGroup(e SubmitGroup) bool {
 		return false
 	}
 	if g := c.groups.all[id]; !g.rec.Removed && (g.rec.Template != e.Group.Template || !g.rec.Made() && !c.sameJobs(g, e.Jobs)) {
-		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of the group %s, which other documents asked for: use another key", grid.ErrInvalid, id)})
+		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of the group %s, which other documents, or the same with other arguments, asked for: 'gclient status %s' shows it; only for other jobs use another key", grid.ErrInvalid, id, id)})
 		return true
 	}
 	c.answerGroup(e.Token, id, true)
