@@ -85,7 +85,7 @@ func printOverview(w io.Writer, o *api.Overview) error {
 		jobs += fmt.Sprintf("%d %s", o.Jobs[s], s)
 	}
 	fmt.Fprintf(t, "jobs\t%s\n", jobs)
-	fmt.Fprintf(t, "disk\t%s: journal %s, %s free\n", o.Disk.Folder, cli.Size(o.Disk.JournalSize), cli.Size(o.Disk.Free))
+	fmt.Fprintf(t, "disk\t%s: journal %s, %s free beyond what is kept back\n", o.Disk.Folder, cli.Size(o.Disk.JournalSize), cli.Size(o.Disk.Free))
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}

@@ -133,7 +133,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 		line("cancel", "requested, not yet confirmed")
 	}
 	if s.ContactLostSince != 0 {
-		line("contact lost", "since "+clock(s.ContactLostSince))
+		line("contact lost", "last heard at "+clock(s.ContactLostSince))
 	}
 	line("part of", string(s.PartOf))
 	if err := flush(t); err != nil || len(s.Parts) == 0 {
