@@ -132,7 +132,7 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 		}
 	}
 	if err := h.Connect(ctx, info); err != nil {
-		return Joined{}, atFault(err, i)
+		return Joined{}, atFault(ctx, err, i)
 	}
 	stream, err := h.NewStream(ctx, to, joinProtocol)
 	if err != nil {

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/sec"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"gbroker/grid"
 )
@@ -36,7 +39,7 @@ func (i Invitation) unfit(err error) error {
 }
 
 // atFault says what keeps the inviting site from being reached.
-func atFault(err error, i Invitation) error {
+func atFault(ctx context.Context, err error, i Invitation) error {
 	var other sec.ErrPeerIDMismatch
 	at := strings.Join(i.Addresses, ", ")
 	say := func(kind error, format string, args ...any) error {
@@ -51,6 +54,8 @@ func atFault(err error, i Invitation) error {
 			"then open that TCP port for this site, or ask for a new code", at, i.Site)
 	case strings.Contains(text, "security protocol") && strings.Contains(text, "deadline"):
 		return say(grid.ErrUnavailable, "what answers at %s says nothing: is that the address and port of %s, and does a firewall or proxy on the way let TLS through?", at, i.Site)
+	case (strings.Contains(text, "deadline") || strings.Contains(text, "timeout") || strings.Contains(text, "timed out")) && takesConnections(ctx, i.Addresses):
+		return say(grid.ErrUnavailable, "broker: the port at %s takes connections, and nobody speaks: is the broker of %s stopped, or its machine overloaded? `gbroker status` there says how it is", at, i.Site)
 	case strings.Contains(text, "deadline") || strings.Contains(text, "timeout") || strings.Contains(text, "timed out"):
 		return say(grid.ErrUnavailable, "firewall: nothing answers at %s: open that TCP port there for this site, and for what goes out of here; or make the code here (`gbroker invite`), for %s to join", at, i.Site)
 	case strings.Contains(text, "trailing newline"): // it speaks first, or something else
@@ -61,6 +66,24 @@ func atFault(err error, i Invitation) error {
 		return say(grid.ErrUnavailable, "address: the names in %s are not found from here: ask %s for a new code, made with an address that this site knows", at, i.Site)
 	}
 	return fmt.Errorf("%w: reaching %s at %s: %w", grid.ErrUnavailable, i.Site, at, err)
+}
+
+// takesConnections tells that a port is open, whatever is behind it: no firewall is in the way.
+func takesConnections(ctx context.Context, addresses []string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for _, a := range addresses {
+		address, err := ma.NewMultiaddr(a)
+		if err != nil {
+			continue
+		}
+		var d manet.Dialer
+		if c, err := d.DialContext(ctx, address); err == nil {
+			_ = c.Close()
+			return true
+		}
+	}
+	return false
 }
 
 // shut says why an address takes no connection.

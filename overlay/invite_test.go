@@ -16,6 +16,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"gbroker/grid"
 )
@@ -135,6 +136,26 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
+// A port that takes connections, as the kernel does for a process that is stopped, is no matter of a firewall.
+func TestAStoppedBrokerIsNoFirewall(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	at, err := manet.FromNetAddr(l.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{at.String(): "takes connections", "/ip4/127.0.0.1/tcp/1": "firewall"} {
+		err := atFault(t.Context(), errors.New("context deadline exceeded"), Invitation{Site: "host", Addresses: []string{address}})
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 // What keeps the inviting site from being reached is told in one line with the way out; what the libraries say stays inside.
 func TestJoinNamesWhatIsAtFault(t *testing.T) {
 	t.Parallel()
@@ -150,7 +171,7 @@ func TestJoinNamesWhatIsAtFault(t *testing.T) {
 		"failed to negotiate security protocol: message did not have trailing newline": "is no broker",
 	} {
 		inner := errors.New("failed to dial: all dials failed\n  * " + text)
-		err := atFault(inner, i)
+		err := atFault(t.Context(), inner, i)
 		if !errors.Is(err, inner) || !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), i.Addresses[0]) || strings.Contains(err.Error(), "dial") {
 			t.Errorf("%s: %v", text, err)
 		}
