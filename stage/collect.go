@@ -49,8 +49,11 @@ func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, erro
 	}
 	defer end()
 	l, err := readLedger(root, Outputs)
-	if err != nil || l.whole {
-		return l.manifestOrNil(), err
+	if err != nil {
+		return nil, err
+	}
+	if l.whole {
+		return l.manifest(), nil
 	}
 	t, err := s.tenant(root)
 	if err != nil {
@@ -60,7 +63,7 @@ func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, erro
 		return nil, err
 	}
 	var failed error
-	if t.apart() {
+	if t.apart {
 		failed = s.takeOver(ctx, root, job, t)
 	}
 	wanted := s.wanted(root, job.Outputs)
@@ -95,14 +98,6 @@ func (s *Stager) collect(ctx context.Context, job grid.Job) (grid.Manifest, erro
 	return m, nil
 }
 
-// manifestOrNil is the manifest of a ledger that could be read.
-func (l *ledger) manifestOrNil() grid.Manifest {
-	if l == nil {
-		return nil
-	}
-	return l.manifest()
-}
-
 // stored are the outputs without those that are the same file for another place.
 func stored(outputs []grid.Output) []grid.Output {
 	seen := map[string]bool{}
@@ -133,10 +128,7 @@ func checkOutputs(outputs []grid.Output) error {
 type fileID struct{ device, inode uint64 }
 
 func idOf(info fs.FileInfo) fileID {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return fileID{}
-	}
+	st := info.Sys().(*syscall.Stat_t)
 	return fileID{uint64(st.Dev), st.Ino}
 }
 
@@ -167,7 +159,7 @@ func (s *Stager) gather(ctx context.Context, root *os.Root, o grid.Output, t ten
 	if there, err := brought(root, target); err != nil {
 		return nil, err
 	} else if !there {
-		if t.apart() {
+		if t.apart {
 			return nil, nil // it was not there for the account either, or could not be taken over
 		}
 		found, err := s.bring(root, o.Path, target, t, wanted)

@@ -110,7 +110,7 @@ func (s *Stager) look(ctx context.Context, root *os.Root, job grid.Job, t tenant
 
 // walk sees all files of the working directory, in the name of the account where that is needed.
 func (s *Stager) walk(ctx context.Context, root *os.Root, job grid.Job, t tenant, see func(handover.Found) error) error {
-	if !t.apart() {
+	if !t.apart {
 		top, err := root.OpenRoot(path.Join(workDir, job.Program.Directory))
 		if absent(err) {
 			return nil

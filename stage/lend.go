@@ -37,7 +37,7 @@ func (s *Stager) lend(ctx context.Context, job grid.JobID, account string) error
 	if err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
-	if s.cfg.As == nil && os.Geteuid() != 0 {
+	if s.cfg.As == nil && s.uid != 0 {
 		return errNoAccounts
 	}
 	_, end, err := s.begin(ctx, job)
@@ -62,7 +62,7 @@ func (s *Stager) lend(ctx context.Context, job grid.JobID, account string) error
 		return diskError(err)
 	}
 	defer work.Close()
-	g := grant{uid: t.uid, gid: gid, own: uint32(os.Geteuid())}
+	g := grant{uid: t.uid, gid: gid, own: s.uid}
 	if err := writeAtomic(root, tenancy, []byte(account+"\n")); err != nil {
 		return diskError(err)
 	}

@@ -123,7 +123,7 @@ func (s *Stager) openLive(job grid.JobID, outputs []grid.Output, target string, 
 			f, info, err = s.openIn(root, Outputs, target)
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			if t, bad := s.tenant(root); bad == nil && t.apart() {
+			if t, bad := s.tenant(root); bad == nil && t.apart {
 				return s.partAs(t, job, o.Path, offset, min(length, handover.MaxPart))
 			}
 		}

@@ -122,6 +122,7 @@ type Stager struct {
 	root    *os.Root
 	buffers sync.Pool // *[bufferSize]byte
 	stamp   string    // of this process, in the names of uploads
+	uid     uint32    // under which this process works
 	serial  atomic.Uint64
 	backoff time.Duration
 	costs   costs
@@ -161,7 +162,7 @@ func New(cfg Config) (*Stager, error) {
 		return nil, fmt.Errorf("stage: open the root folder: %w", err)
 	}
 	s := &Stager{
-		cfg: cfg, log: cfg.Logger, root: root, backoff: firstBackoff, stamp: rand.Text(),
+		cfg: cfg, log: cfg.Logger, root: root, backoff: firstBackoff, stamp: rand.Text(), uid: uint32(os.Geteuid()),
 		jobs: map[grid.JobID]*desk{}, serving: map[grid.PeerID]int{}, deliveries: map[fetched]*delivery{},
 	}
 	if err := s.openCache(); err != nil {

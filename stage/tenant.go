@@ -23,6 +23,8 @@ import (
 type tenant struct {
 	name string
 	uid  uint32
+	// apart tells that this process is not root: only the account itself has all rights to what it makes.
+	apart bool
 }
 
 // lookUp finds an account.
@@ -33,7 +35,7 @@ func lookUp(name string) (t tenant, gid uint32, err error) {
 	}
 	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 	g, err2 := strconv.ParseUint(u.Gid, 10, 32)
-	return tenant{name, uint32(uid)}, uint32(g), errors.Join(err1, err2)
+	return tenant{name: name, uid: uint32(uid)}, uint32(g), errors.Join(err1, err2)
 }
 
 // recorded is the account that stands in a job's folder; "" is none.
@@ -58,11 +60,9 @@ func (s *Stager) tenant(root *os.Root) (tenant, error) {
 	if err != nil {
 		return t, fmt.Errorf("%w: the account under which it ran: %w", grid.ErrUnavailable, err)
 	}
+	t.apart = s.uid != 0
 	return t, nil
 }
-
-// apart tells that only the account itself has all rights to what it makes.
-func (t tenant) apart() bool { return t.name != "" && os.Geteuid() != 0 }
 
 // mayHave refuses files that a program under another account has put into its sandbox by a
 // hard link (where the system allows that) or otherwise, and perhaps could not read: by us
@@ -75,19 +75,9 @@ func (t tenant) mayHave(info fs.FileInfo) error {
 	return fmt.Errorf("%w: it belongs to the account with uid %d, not to %s, and is not handed out", grid.ErrForbidden, uid, t.name)
 }
 
-func owner(info fs.FileInfo) uint32 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Uid
-	}
-	return 0
-}
+func owner(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
 
-func links(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink)
-	}
-	return 1
-}
+func links(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) }
 
 // Limits of what is done in the name of an account.
 const (
@@ -119,7 +109,7 @@ func (s *Stager) removeLent(ctx context.Context, root *os.Root, job grid.JobID, 
 		return nil
 	}
 	t, bad := s.tenant(root)
-	if bad != nil || !t.apart() {
+	if bad != nil || !t.apart {
 		return errors.Join(err, bad)
 	}
 	bad = s.act(ctx, t, clearLimit, nil, io.Discard, "clear", filepath.Join(s.cfg.Root, string(job), name))
