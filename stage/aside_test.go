@@ -1,12 +1,15 @@
 package stage
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"gbroker/grid"
 )
 
 // What is put aside is whole where it lies, out of the way of the same job, until its time is over.
@@ -77,4 +80,54 @@ func TestForeignInputsAreNotPutAside(t *testing.T) {
 			t.Errorf("ran %t: it is still there: %v", ran, err)
 		}
 	}
+}
+
+// Every trace of a run is one: that it was prepared, and that something was collected. Credentials are never kept.
+func TestTracesOfARun(t *testing.T) {
+	t.Parallel()
+	for _, trace := range []string{marker, "out.log"} {
+		s := newNetwork(t).site("a", nil)
+		if err := s.KeepSecrets(job, []byte("- {for: \"https://x.org/\", user: u, password: p}\n")); err != nil {
+			t.Fatal(err)
+		}
+		write(t, s.path(trace), nil, 0o600)
+		where, err := s.SetAside(job, true, time.Now())
+		if err != nil || where == "" {
+			t.Fatalf("with %s: %q, %v", trace, where, err)
+		}
+		if list, err := os.ReadDir(filepath.Join(where, "ctl")); err != nil || len(list) > 0 {
+			t.Errorf("with %s its ctl/ has %v, %v", trace, list, err)
+		}
+	}
+}
+
+// Where nothing was put aside nothing is dropped, and what cannot be put aside stays, and is told.
+func TestWhatCannotBePutAside(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	if n, err := s.DropAside(time.Now()); n != 0 || err != nil {
+		t.Errorf("dropped %d, %v", n, err)
+	}
+	now := time.Now()
+	for range 2 {
+		write(t, s.path("out", "x"), []byte("x"), 0o600)
+		where, err := s.SetAside(job, false, now)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, grid.ErrUnavailable) || where != "" {
+			t.Errorf("%q, %v", where, err)
+		}
+	}
+	want(t, s, Outputs, map[string][]byte{"x": []byte("x")})
+	blocked := newNetwork(t).site("b", nil)
+	write(t, blocked.path("out", "x"), []byte("x"), 0o600)
+	write(t, filepath.Join(blocked.cfg.Root, asideDir), nil, 0o600)
+	if where, err := blocked.SetAside(job, false, now); !errors.Is(err, grid.ErrUnavailable) || where != "" {
+		t.Errorf("%q, %v", where, err)
+	}
+	if n, err := blocked.DropAside(now); n != 0 || err == nil {
+		t.Errorf("dropped %d, %v", n, err)
+	}
+	want(t, blocked, Outputs, map[string][]byte{"x": []byte("x")})
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -116,5 +117,91 @@ func TestBorrow(t *testing.T) {
 				t.Errorf("%d bytes came from the home", came)
 			}
 		})
+	}
+}
+
+// A token that is none, or asks for more than is there, or for what is damaged here, gets nothing.
+func TestTokensThatAreNone(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	alice := grid.User{Home: "home", Name: "alice"}
+	m := lender(t, n, "lender", alice, random(1<<20), true)
+	s := n.sites["lender"]
+	good, err := tokenOf(granting(alice, "home", "lender", m[0], time.Now().Add(time.Hour)), alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(text string, kind byte, offset, length int64) error {
+		f, err := s.openLent(request{kind: kind, set: lent, job: job, path: text, offset: offset, length: length})
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}
+	plain := base64.RawURLEncoding.EncodeToString
+	for name, c := range map[string]struct {
+		err, want error
+	}{
+		"the end":       {ask(good, kindRead, 1<<20-5, 5), nil},
+		"beyond":        {ask(good, kindRead, 1<<20-5, 6), grid.ErrInvalid},
+		"a list":        {ask(good, kindList, 0, 0), grid.ErrInvalid},
+		"no base64":     {ask("!", kindRead, 0, 1), grid.ErrInvalid},
+		"no JSON":       {ask(plain([]byte("x")), kindRead, 0, 1), grid.ErrInvalid},
+		"short content": {ask(plain([]byte(`{"home":"home","content":"YQ"}`)), kindRead, 0, 1), grid.ErrInvalid},
+		"long content":  {ask(plain([]byte(`{"home":"home","content":"`+base64.StdEncoding.EncodeToString(make([]byte, 33))+`"}`)), kindRead, 0, 1), grid.ErrInvalid},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+	for name := range s.cache.entries {
+		if err := os.WriteFile(filepath.Join(s.cfg.Root, cacheDir, name), []byte("torn"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ask(good, kindRead, 0, 1); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("what is torn: %v", err)
+	}
+	for name := range s.cache.entries {
+		if err := os.Remove(filepath.Join(s.cfg.Root, cacheDir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ask(good, kindRead, 0, 1); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("what is gone: %v", err)
+	}
+	s.cfg.Verify = nil
+	if err := ask(good, kindRead, 0, 1); !errors.Is(err, grid.ErrForbidden) {
+		t.Errorf("where nobody can tell who signed: %v", err)
+	}
+}
+
+// Borrowing brings what there are grants for, touches nothing without any, keeps no room where there is none, and is never waited for longer
+// than a candidate may take.
+func TestBorrowIsBounded(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	alice := grid.User{Home: "home", Name: "alice"}
+	text := random(1 << 20)
+	m := lender(t, n, "lender", alice, text, true)
+	full := n.site("full", func(c *Config) { c.Free = func() (int64, error) { return 0, nil } })
+	grants := []grid.Grant{granting(alice, "home", "lender", m[0], time.Now().Add(time.Hour))}
+	if err := full.borrow(t.Context(), job, m, alice, grants); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("on a full disk: %v", err)
+	}
+	here := n.site("here", nil)
+	here.Borrow(t.Context(), job, m, alice, nil)
+	if ids, err := here.Jobs(); err != nil || len(ids) > 0 {
+		t.Errorf("without a grant: %v, %v", ids, err)
+	}
+	if err := here.borrow(t.Context(), job, grid.Manifest{m[1], m[0]}, alice, grants); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("files out of order: %v", err)
+	}
+	here.Borrow(t.Context(), job, m, alice, grants)
+	want(t, here, Inputs, map[string][]byte{"big": text})
+	for bytes, want := range map[int64]time.Duration{0: 30 * time.Second, 9e6: 30 * time.Second, 10e6: 31 * time.Second, 1e9: 130 * time.Second, 1e12: 5 * time.Minute} {
+		if got := patience(grid.Manifest{{Size: bytes / 2}, {Size: bytes - bytes/2}}); got != want {
+			t.Errorf("%d bytes are waited for %v", bytes, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -123,5 +124,124 @@ func TestCredentialsTravel(t *testing.T) {
 	}
 	if err := a.KeepSecrets(job, []byte("- nonsense")); err == nil {
 		t.Error("nonsense is kept")
+	}
+}
+
+// What is kept for other jobs makes room where files need it, and for a smaller cache after a restart; an entry whose file is gone comes again.
+func TestTheCacheMakesRoom(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	const disk = 4 << 20
+	var b *Stager
+	a := n.site("a", nil)
+	b = n.site("b", func(c *Config) { c.Cache, c.Reserve = 20<<20, 1 })
+	files := map[string][]byte{"one": random(1 << 20), "two": random(1 << 20)}
+	m := give(t, a, files)
+	bring := func() int64 {
+		t.Helper()
+		before := n.read.Load()
+		if err := b.Fetch(t.Context(), "a", job, Inputs, m, grid.User{Home: "a", Name: "alice"}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, b, Inputs, files)
+		if err := b.Discard(job); err != nil {
+			t.Fatal(err)
+		}
+		return n.read.Load() - before
+	}
+	bring()
+	for name := range b.cache.entries {
+		if err := os.Remove(filepath.Join(b.cfg.Root, cacheDir, name)); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if came := bring(); came < 1<<20 || came > 3<<19 {
+		t.Errorf("one of two entries is gone, and %d bytes come", came)
+	}
+	if came := bring(); came > 1000 {
+		t.Errorf("both are there again, and %d bytes come", came)
+	}
+	b.cfg.Free = func() (int64, error) { return disk - b.cache.bytes, nil }
+	space, err := b.claim(disk - 1<<20)
+	if err != nil || b.cache.bytes != 0 {
+		t.Fatalf("%d bytes are kept: %v", b.cache.bytes, err)
+	}
+	if list, err := filepath.Glob(filepath.Join(b.cfg.Root, cacheDir, "*", "*")); err != nil || len(list) > 0 {
+		t.Errorf("on the disk are %v, %v", list, err)
+	}
+	space.release()
+	bring()
+	if _, err := b.claim(disk); err == nil {
+		t.Error("the reserve is given away")
+	}
+	b.cfg.Free = nil
+	bring()
+	b.cfg.Cache, b.cache.bytes = 1<<20, 0
+	if err := b.openCache(); err != nil || len(b.cache.entries) != 1 {
+		t.Errorf("of a cache that became smaller %d are kept, %v", len(b.cache.entries), err)
+	}
+}
+
+// Credentials that are not the broker's own file are given to nobody, nor more than a peer can take; who may not have the inputs may not have
+// them, and a broker that cannot get them says so.
+func TestCredentialsThatAreNotOurs(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	const text = "- for: https://host/\n  token: hidden\n"
+	a := n.site("a", func(c *Config) {
+		c.Authorize = func(p grid.PeerID, _ grid.JobID, set Set) (Grant, error) {
+			if p != "b" || set != Inputs {
+				return Grant{}, grid.ErrForbidden
+			}
+			return Grant{}, nil
+		}
+	})
+	b, c := n.site("b", nil), n.site("c", nil)
+	if err := a.KeepSecrets(job, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	pull := func(s *Stager, from grid.PeerID) error {
+		root, err := s.makeFolder(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		return s.pullSecrets(t.Context(), root, from, job)
+	}
+	if err := pull(c, "a"); !errors.Is(err, grid.ErrForbidden) {
+		t.Errorf("a stranger: %v", err)
+	}
+	if err := pull(b, "nowhere"); err == nil {
+		t.Error("they came from nowhere")
+	}
+	if err := pull(b, "a"); err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir() + "/other"
+	write(t, other, []byte(text), 0o600)
+	for name, put := range map[string]func() error{
+		"a link":       func() error { return os.Symlink(other, a.path("ctl", "credentials")) },
+		"another name": func() error { return os.Link(other, a.path("ctl", "credentials")) },
+		"too long":     func() error { return os.WriteFile(a.path("ctl", "credentials"), make([]byte, 1<<20), 0o600) },
+	} {
+		if err := errors.Join(os.Remove(a.path("ctl", "credentials")), put()); err != nil {
+			t.Fatal(err)
+		}
+		if err := pull(b, "a"); err == nil {
+			t.Errorf("%s: given", name)
+		}
+		if got, err := b.secretsText(job); err != nil || string(got) != text {
+			t.Errorf("%s: what was there is %q, %v", name, got, err)
+		}
+	}
+	if err := errors.Join(os.Remove(a.path("ctl", "credentials")), pull(b, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.secretsText(job); err != nil || got != nil {
+		t.Errorf("when the peer has none any more there is %q, %v", got, err)
+	}
+	if err := c.End("alpha.01ARZ3NDEKTSV4RRFFQ69G5FAW"); err != nil {
+		t.Errorf("the end of a job without a folder: %v", err)
 	}
 }

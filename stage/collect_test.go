@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"gbroker/grid"
@@ -80,4 +81,98 @@ func TestCollectCopiesWhatHasAnotherName(t *testing.T) {
 	}
 	write(t, s.path("work", "kept"), []byte("other"), 0o600)
 	want(t, s, Outputs, map[string][]byte{"out": []byte("first")})
+}
+
+// What was exchanged under the eyes of Collect stays where its program put it, and is not taken for the output that was looked at.
+func TestAnOutputThatIsExchanged(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	write(t, s.path("work", "out"), []byte("exchanged"), 0o600)
+	write(t, s.path("work", "seen"), []byte("seen"), 0o600)
+	if err := s.MakeFolder(job); err != nil {
+		t.Fatal(err)
+	}
+	root, err := s.folder(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	work, err := root.OpenRoot(workDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer work.Close()
+	f, info, err := openRegular(work, "seen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := s.moveOut(root, work, f, info, "out", "out/got/out"); !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "exchanged") {
+		t.Errorf("moved: %v", err)
+	}
+	if text, err := os.ReadFile(s.path("work", "out")); string(text) != "exchanged" || err != nil {
+		t.Errorf("in work/ is %q, %v", text, err)
+	}
+	if _, err := os.Lstat(s.path("out", "got/out")); err == nil {
+		t.Error("it counts as an output")
+	}
+	if err := s.moveOut(root, work, f, info, "gone", "out/got/gone"); err == nil {
+		t.Error("what is not there was moved")
+	}
+	if err := s.moveOut(root, work, f, info, "seen/out", "out/got/gone"); err == nil {
+		t.Error("what is no folder was looked into")
+	}
+}
+
+// What stands in out/ in the place of an output and is none goes: a link there would be read as if the job had left what it leads to.
+func TestNoOutputWhereOneShouldBe(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	write(t, s.path("in", "secret"), []byte("secret"), 0o600)
+	write(t, s.path("work", "a"), []byte("a"), 0o600)
+	write(t, s.path("out", "folder", "x"), nil, 0o600)
+	if err := errors.Join(os.Symlink("../in/secret", s.path("out", "a")), os.Symlink("../in/secret", s.path("out", "b"))); err != nil {
+		t.Fatal(err)
+	}
+	j := grid.Job{ID: job, Outputs: []grid.Output{{Path: "a", Target: "a"}, {Path: "b", Target: "b"}, {Path: "folder", Target: "folder"}}}
+	m, _, err := s.Collect(t.Context(), j)
+	if err != nil || len(m) != 1 {
+		t.Fatal(m, err)
+	}
+	want(t, s, Outputs, map[string][]byte{"a": []byte("a")})
+	if text, err := os.ReadFile(s.path("in", "secret")); string(text) != "secret" || err != nil {
+		t.Errorf("what it led to is %q, %v", text, err)
+	}
+}
+
+// Where nothing can be written outputs are not told as collected, and are collected when it can.
+func TestOutputsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for name, output := range map[string]string{"moved, but not sealed": "a", "copied": "link", "none": "gone"} {
+		s := newNetwork(t).site("a", nil)
+		write(t, s.path("work", "a"), []byte("a"), 0o600)
+		if err := errors.Join(s.MakeFolder(job), os.Symlink("a", s.path("work", "link")), os.Remove(s.path("part")), os.WriteFile(s.path("part"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		j := grid.Job{ID: job, Outputs: []grid.Output{{Path: output, Target: output}}}
+		if _, _, err := s.Collect(t.Context(), j); !errors.Is(err, grid.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(s.path("part")); err != nil {
+			t.Fatal(err)
+		}
+		if m, _, err := s.Collect(t.Context(), j); err != nil || (len(m) == 1) != (output != "gone") {
+			t.Errorf("%s, again: %v, %v", name, m, err)
+		}
+	}
+}
+
+// A job whose working directory is gone left nothing, by name or by pattern; that is no error, or it would be tried for ever.
+func TestCollectWithoutAWorkingDirectory(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	j := grid.Job{ID: job, Program: grid.Program{Directory: "gone"}, Bring: []grid.Bring{grid.Everything}, Outputs: []grid.Output{{Path: "gone/x", Target: "x", Required: true}}}
+	if m, missing, err := s.Collect(t.Context(), j); err != nil || len(m) > 0 || len(missing) != 1 {
+		t.Errorf("%v, missing %v, %v", m, missing, err)
+	}
 }

@@ -88,3 +88,32 @@ func TestFoundIsOfOneRun(t *testing.T) {
 		}
 	}
 }
+
+// An input by URI that nobody has touched is not brought back, one that was is; nor is what would stand where outputs lie that go elsewhere.
+// A pattern whose files come by their names, or by another, brought something.
+func TestFoundBesideOthers(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	j := grid.Job{ID: job, Program: grid.Program{Directory: "d"}, Sources: []grid.Source{{Path: "d/same"}, {Path: "d/changed"}},
+		Outputs: []grid.Output{{Path: "d/named.log", Target: "named.log"}}, Bring: []grid.Bring{grid.Everything, {Pattern: "*.log"}, {Pattern: "made*"}}}
+	if err := s.MakeFolder(job); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"same", "changed", "made", "named.log", grid.ElsewhereDir + "/x", "named.log2"} {
+		write(t, s.path("work", "d", name), []byte(name), 0o600)
+	}
+	write(t, s.path(marker), nil, 0o600)
+	at := time.Now().Add(time.Hour)
+	before := at.Add(-time.Minute)
+	if err := errors.Join(os.Chtimes(s.path(marker), at, at), os.Chtimes(s.path("work", "d", "changed"), at, at.Add(time.Minute)), os.Chtimes(s.path("work", "d", "same"), before, before)); err != nil {
+		t.Fatal(err)
+	}
+	m, missing, err := s.Collect(t.Context(), j)
+	var names []string
+	for _, f := range m {
+		names = append(names, f.Path)
+	}
+	if err != nil || len(missing) > 0 || strings.Join(names, " ") != "changed made named.log named.log2" {
+		t.Errorf("%v come, missing %v, %v", names, missing, err)
+	}
+}

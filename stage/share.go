@@ -26,9 +26,6 @@ func (s *Stager) share(job, from grid.JobID, m grid.Manifest) error {
 		return err
 	}
 	source, err := s.folder(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: there is no such folder", grid.ErrNotFound)
-	}
 	if err != nil {
 		return err
 	}
