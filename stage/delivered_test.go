@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gbroker/grid"
@@ -59,5 +60,36 @@ func TestDelivered(t *testing.T) {
 	}
 	if !moved["client"] || !moved["server"] || client.Moving() || server.Moving() {
 		t.Errorf("files moved: %v, and afterwards %t, %t", moved, client.Moving(), server.Moving())
+	}
+}
+
+// A peer that keeps its stream for long after the last bytes, or breaks it off, tells nothing of the way.
+func TestWhatIsNoDelivery(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		silent time.Duration
+		broken bool
+		bytes  int64
+		told   int
+	}{
+		"at once": {0, false, worthTelling, 1}, "a little later": {idleBeside / 2, false, worthTelling, 1}, "long after": {idleBeside + time.Second, false, worthTelling, 0},
+		"broken off": {0, true, worthTelling, 0}, "little": {0, false, worthTelling - 1, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			told := 0
+			s := newNetwork(t).site("a", func(k *Config) { k.Delivered = func(grid.PeerID, Set, int64, time.Duration) { told++ } })
+			first, second := &server{s: s, from: "b"}, &server{s: s, from: "b"}
+			first.deliver(request{set: Inputs, job: job}, c.bytes-1)
+			second.deliver(request{set: Inputs, job: job}, 1)
+			time.Sleep(c.silent) //house:allow sleep: of the bubble's clock
+			first.delivered(c.broken)
+			if told > 0 || !s.Moving() {
+				t.Errorf("%s: with one of two streams it is told %d times, and moves %t", name, told, s.Moving())
+			}
+			second.delivered(false)
+			if told != c.told || s.Moving() {
+				t.Errorf("%s: it is told %d times, and moves %t", name, told, s.Moving())
+			}
+		})
 	}
 }

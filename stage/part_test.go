@@ -1,10 +1,14 @@
 package stage
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
+	"net"
+	"os"
 	"testing"
+	"time"
 
 	"gbroker/grid"
 )
@@ -95,5 +99,29 @@ func TestParts(t *testing.T) {
 	}
 	if _, err := w.Write([]byte("five")); !errors.Is(err, errTooMuch) || b.String() != "four" {
 		t.Errorf("it takes %q, %v", b.String(), err)
+	}
+}
+
+// What an owner stops sending in the middle ends at the home too: who asked gets no part for a whole.
+func TestARelayThatBreaks(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	n.site("owner", nil)
+	home := n.site("home", func(c *Config) {
+		c.Authorize = func(grid.PeerID, grid.JobID, Set) (Grant, error) { return Grant{At: "owner"}, nil }
+	})
+	for name, answers := range map[string][][]byte{"no word": {}, "half": {answerOf(statusDone, 10, "12345")}, "more than was asked": {answerOf(statusDone, 11, "12345678901")}} {
+		answering(n, answers...)
+		near, far := net.Pipe()
+		n.wg.Go(func() { home.Serve("user", far) })
+		near.SetDeadline(time.Now().Add(10 * time.Second))
+		c := &stream{Conn: near, idle: time.Second, in: bufio.NewReader(near)}
+		if err := c.ask(request{kind: kindRead, set: Work, job: job, path: "x", length: 10}); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := c.whole(10); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+		near.Close()
 	}
 }
