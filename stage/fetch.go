@@ -111,8 +111,8 @@ func arrange(root *os.Root, set Set, m grid.Manifest) (done bool, err error) {
 
 // Windows of one stream: what is asked for and not yet here.
 const (
-	windowBytes = 2 * grid.RangeSize
-	maxWrong    = 3 // times a range may come with wrong bytes
+	windowBytes = 2 * grid.RangeSize // no less than one range, so that a stream with nothing under way can ask for any
+	maxWrong    = 3                  // times a range may come with wrong bytes
 )
 
 // pull is one Fetch under way.
@@ -254,17 +254,15 @@ func (p *pull) wants() bool {
 // finalError is one that retrying does not help.
 type finalError struct{ error }
 
-func (e finalError) Unwrap() error { return e.error }
-
-// take gives up to n ranges that fit into room bytes, at least one if there is any and force; but no more than a stream's part of
+// take gives up to n ranges that fit into room bytes; but no more than a stream's part of
 // what is left, so that those that open later have something to do, and all end at about the same time.
-func (p *pull) take(n int, room int64, force bool) []*span {
+func (p *pull) take(n int, room int64) []*span {
 	streams := min(p.streams, p.s.seats.most(p))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n = min(n, (len(p.todo)+streams-1)/streams)
 	k := 0
-	for k < len(p.todo) && k < n && (p.todo[k].length() <= room || force && k == 0) {
+	for k < len(p.todo) && k < n && p.todo[k].length() <= room {
 		room -= p.todo[k].length()
 		k++
 	}
@@ -303,7 +301,7 @@ func (p *pull) stream(ctx context.Context, apart bool, ends func() bool) error {
 	for {
 		var more []*span
 		if !ends() {
-			more = p.take(maxUnderWay-len(under), room, len(under) == 0)
+			more = p.take(maxUnderWay-len(under), room)
 		}
 		under = append(under, more...)
 		for _, sp := range more {
