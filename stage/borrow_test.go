@@ -127,10 +127,7 @@ func TestTokensThatAreNone(t *testing.T) {
 	alice := grid.User{Home: "home", Name: "alice"}
 	m := lender(t, n, "lender", alice, random(1<<20), true)
 	s := n.sites["lender"]
-	good, err := tokenOf(granting(alice, "home", "lender", m[0], time.Now().Add(time.Hour)), alice)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := tokenOf(granting(alice, "home", "lender", m[0], time.Now().Add(time.Hour)), alice)
 	ask := func(text string, kind byte, offset, length int64) error {
 		f, err := s.openLent(request{kind: kind, set: lent, job: job, path: text, offset: offset, length: length})
 		if err == nil {
@@ -142,13 +139,14 @@ func TestTokensThatAreNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		err, want error
 	}{
-		"the end":       {ask(good, kindRead, 1<<20-5, 5), nil},
-		"beyond":        {ask(good, kindRead, 1<<20-5, 6), grid.ErrInvalid},
-		"a list":        {ask(good, kindList, 0, 0), grid.ErrInvalid},
-		"no base64":     {ask("!", kindRead, 0, 1), grid.ErrInvalid},
-		"no JSON":       {ask(plain([]byte("x")), kindRead, 0, 1), grid.ErrInvalid},
-		"short content": {ask(plain([]byte(`{"home":"home","content":"YQ"}`)), kindRead, 0, 1), grid.ErrInvalid},
-		"long content":  {ask(plain([]byte(`{"home":"home","content":"`+base64.StdEncoding.EncodeToString(make([]byte, 33))+`"}`)), kindRead, 0, 1), grid.ErrInvalid},
+		"the end":          {ask(good, kindRead, 1<<20-5, 5), nil},
+		"beyond":           {ask(good, kindRead, 1<<20-5, 6), grid.ErrInvalid},
+		"a list":           {ask(good, kindList, 0, 0), grid.ErrInvalid},
+		"no base64":        {ask("!", kindRead, 0, 1), grid.ErrInvalid},
+		"base64, and more": {ask(good+"!", kindRead, 0, 1), grid.ErrInvalid},
+		"no JSON":          {ask(plain([]byte("x")), kindRead, 0, 1), grid.ErrInvalid},
+		"short content":    {ask(plain([]byte(`{"home":"home","content":"YQ"}`)), kindRead, 0, 1), grid.ErrInvalid},
+		"long content":     {ask(plain([]byte(`{"home":"home","content":"`+base64.StdEncoding.EncodeToString(make([]byte, 33))+`"}`)), kindRead, 0, 1), grid.ErrInvalid},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v", name, c.err)
@@ -196,6 +194,12 @@ func TestBorrowIsBounded(t *testing.T) {
 	}
 	if err := here.borrow(t.Context(), job, grid.Manifest{m[1], m[0]}, alice, grants); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("files out of order: %v", err)
+	}
+	long := grants[0]
+	long.Signature = make([]byte, grid.MaxPath)
+	before := n.dials.Load()
+	if err := here.borrow(t.Context(), job, m, alice, []grid.Grant{long}); !errors.Is(err, grid.ErrInvalid) || n.dials.Load() != before {
+		t.Errorf("a grant that no request holds: %v", err)
 	}
 	here.Borrow(t.Context(), job, m, alice, grants)
 	want(t, here, Inputs, map[string][]byte{"big": text})

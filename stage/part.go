@@ -111,11 +111,8 @@ func (p *parts) Read(b []byte) (int, error) {
 	if n <= 0 {
 		return 0, io.EOF
 	}
-	k, err := p.at.ReadAt(b[:n], p.done)
+	k, err := p.at.ReadAt(b[:n], p.done) // all of them, as so many are there
 	p.done += int64(k)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
 	return k, err
 }
 
