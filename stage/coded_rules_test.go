@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -48,5 +49,23 @@ func TestCompressingIsTriedAgain(t *testing.T) {
 	}
 	if n := size(text); n >= len(text)/2 {
 		t.Errorf("after %d blocks text goes in %d bytes of %d", tryAgain, n, len(text))
+	}
+}
+
+// A way that has become slow, or fast, is known for what it is after a few MiB, whatever it was for long before.
+func TestRatesFollowTheWay(t *testing.T) {
+	t.Parallel()
+	var m measured
+	for range 1000 {
+		m.add(1<<20, 1<<19, time.Millisecond)
+	}
+	for range 16 {
+		m.add(1<<20, 1<<20, time.Second)
+	}
+	if rate := m.bytes / m.took.Seconds(); rate > 1.2*(1<<20) {
+		t.Errorf("a way of 1 MiB/s is thought to have %.0f bytes/s", rate)
+	}
+	if left := m.left / m.bytes; left < 0.9 {
+		t.Errorf("all is left, and it is thought to be %.2f", left)
 	}
 }

@@ -209,3 +209,43 @@ func TestSeatsAreGivenUp(t *testing.T) {
 		t.Error("who has no more fetches is remembered")
 	}
 }
+
+// A request that is cut anywhere is none.
+func TestCutRequests(t *testing.T) {
+	t.Parallel()
+	q := request{kind: kindRead, set: Inputs, job: job, path: "d/x", offset: 7, length: 9}
+	whole := q.append(nil)
+	if got, err := readRequest(bytes.NewReader(whole)); err != nil || got != q {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for n := range whole {
+		if got, err := readRequest(bytes.NewReader(whole[:n])); err == nil {
+			t.Errorf("cut to %d of %d bytes it is %+v", n, len(whole), got)
+		}
+	}
+}
+
+// Who asks what a job writes that is not here is told so.
+func TestListOfAJobThatIsNotHere(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	n.site("a", func(c *Config) {
+		c.Authorize = func(grid.PeerID, grid.JobID, Set) (Grant, error) {
+			return Grant{Outputs: []grid.Output{{Path: "x", Target: "x"}}}, nil
+		}
+	})
+	if m, err := n.site("b", nil).LiveAt(t.Context(), "a", job); !errors.Is(err, grid.ErrNotFound) {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+// A peer that hangs up ends what is sent to it.
+func TestAPeerThatHangsUp(t *testing.T) {
+	t.Parallel()
+	near, far := net.Pipe()
+	near.Close()
+	p := pacer{c: far, idle: time.Second, size: 10}
+	if err := p.write(make([]byte, 100)); err == nil {
+		t.Error("a hundred bytes went to who has hung up")
+	}
+}

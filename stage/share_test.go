@@ -35,6 +35,12 @@ func TestShare(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Remove(s.cfg.Root + "/" + string(to) + "/in.log"); err != nil { // a crash came before the last step
+		t.Fatal(err)
+	}
+	if err := s.Share(to, from, mine); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.HasInputs(to, mine); err != nil {
 		t.Error(err)
 	}

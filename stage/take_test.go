@@ -60,6 +60,10 @@ func TestWhatIsGoneComesAgain(t *testing.T) {
 	if came := fetch(); came < 5<<20 {
 		t.Errorf("one that is torn: %d bytes came", came)
 	}
+	write(t, b.path("in", "small"), append(files["small"], "and more"...), 0o600)
+	if came := fetch(); came < 100 {
+		t.Errorf("one that is longer than it was: %d bytes came", came)
+	}
 	if err := errors.Join(os.Remove(b.path("in", "small")), os.Mkdir(b.path("in", "small"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
