@@ -50,3 +50,14 @@ func TestAFileIsSpreadOverItsStreams(t *testing.T) {
 		}
 	}
 }
+
+// A transfer goes over one stream for each whole range, at least one, and no more than it may have.
+func TestStreamsOfATransfer(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", func(c *Config) { c.Streams = 3 })
+	for bytes, want := range map[int64]int{0: 1, 1: 1, grid.RangeSize: 1, 2*grid.RangeSize - 1: 1, 2 * grid.RangeSize: 2, 3 * grid.RangeSize: 3, 1 << 40: 3} {
+		if got := s.Streams(bytes); got != want {
+			t.Errorf("%d bytes go over %d streams, not %d", bytes, got, want)
+		}
+	}
+}
