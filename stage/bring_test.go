@@ -155,6 +155,9 @@ func TestSources(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(control, "credentials")); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the credentials are %v %v", info.Mode(), err)
 		}
+		if src := read(t, filepath.Join(filepath.Dir(work), "src", "0")); (src == "new") != keep {
+			t.Errorf("keep %t: beside the working tree the source is %q", keep, src)
+		}
 		if keep { // it runs again
 			if err := errors.Join(s.Discard(job.ID, Work), s.Bring(ctx, "", job), s.Prepare(ctx, job, keep)); err != nil {
 				t.Fatal(err)

@@ -245,3 +245,41 @@ func TestCredentialsThatAreNotOurs(t *testing.T) {
 		t.Errorf("the end of a job without a folder: %v", err)
 	}
 }
+
+// What a job has used since goes last, though it came first.
+func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	a, b := n.site("a", nil), n.site("b", func(c *Config) { c.Cache = 5 << 19 })
+	alice := grid.User{Home: "a", Name: "alice"}
+	files := map[string][]byte{"1": random(1 << 20), "2": random(1 << 20), "3": random(1 << 20)}
+	m := give(t, a, files)
+	fetch := func(f grid.File) int64 {
+		t.Helper()
+		before := n.read.Load()
+		if err := b.Fetch(t.Context(), "a", job, Inputs, grid.Manifest{f}, alice); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Discard(job); err != nil {
+			t.Fatal(err)
+		}
+		return n.read.Load() - before
+	}
+	fetch(m[0])
+	fetch(m[1])
+	root, err := b.makeFolder(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := b.recall(root, job, alice, m[:1]); err != nil { // the first is used, by a job that ends before it has all
+		t.Fatal(err)
+	}
+	if err := b.Discard(job); err != nil {
+		t.Fatal(err)
+	}
+	fetch(m[2])
+	if came := fetch(m[0]); came > 1000 {
+		t.Errorf("what was used last went first: %d bytes came", came)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,5 +92,26 @@ func TestWhatIsNoDelivery(t *testing.T) {
 				t.Errorf("%s: it is told %d times, and moves %t", name, told, s.Moving())
 			}
 		})
+	}
+}
+
+// What a running job writes is no delivery: it comes as fast as somebody reads it.
+func TestReadingLiveIsNoDelivery(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	var told atomic.Int32
+	a := n.site("a", func(c *Config) {
+		c.Authorize = func(grid.PeerID, grid.JobID, Set) (Grant, error) {
+			return Grant{Outputs: []grid.Output{{Path: "x", Target: "x"}}}, nil
+		}
+		c.Delivered = func(grid.PeerID, Set, int64, time.Duration) { told.Add(1) }
+	})
+	write(t, a.path("work", "x"), random(2*worthTelling), 0o600)
+	if b, err := n.site("b", nil).ReadLiveAt(t.Context(), "a", job, "x", 0, 2*worthTelling); err != nil || len(b) != 2*worthTelling {
+		t.Fatal(len(b), err)
+	}
+	n.wg.Wait()
+	if told.Load() > 0 {
+		t.Error("it is told")
 	}
 }

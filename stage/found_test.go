@@ -117,3 +117,17 @@ func TestFoundBesideOthers(t *testing.T) {
 		t.Errorf("%v come, missing %v, %v", names, missing, err)
 	}
 }
+
+// What was found stays found when the inputs go: Collect gives the same again after a crash.
+func TestFoundStaysWhenInputsGo(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	write(t, s.path("work", "made"), []byte("made"), 0o600)
+	write(t, s.path(foundList), []byte(`{"Paths":["made"],"Left":[{"Path":"*.dat","Why":"too many"}]}`), 0o600)
+	if err := s.Discard(job, Inputs); err != nil {
+		t.Fatal(err)
+	}
+	if m, missing, err := s.Collect(t.Context(), grid.Job{ID: job, Bring: []grid.Bring{grid.Everything}}); err != nil || len(m) != 1 || len(missing) != 1 {
+		t.Errorf("%v, missing %v, %v", m, missing, err)
+	}
+}
