@@ -156,7 +156,10 @@ func copyOver(b *testing.B, send func(net.Conn, *os.File) error, receive func(*o
 func BenchmarkFetchSmall(b *testing.B) {
 	const files, size = 10_000, 1 << 10
 	n := newNetwork(b)
-	server := n.site("a", nil)
+	var granted Grant // a broker has it at hand
+	server := n.site("a", func(c *Config) {
+		c.Authorize = func(grid.PeerID, grid.JobID, Set) (Grant, error) { return granted, nil }
+	})
 	from := rand.NewChaCha8([32]byte{})
 	for i := range files {
 		if _, err := server.Receive(b.Context(), job, fmt.Sprintf("d%d/f%d", i%10, i), size, 0o600, 0, io.LimitReader(from, size)); err != nil {
@@ -167,6 +170,7 @@ func BenchmarkFetchSmall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	granted.Files = m
 	address := listen(b, func(c net.Conn) { server.Serve("b", c) })
 	client := n.site("b", func(c *Config) { c.Dialer = tcp{address} })
 	for b.Loop() {
