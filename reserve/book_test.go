@@ -214,7 +214,7 @@ func (w *world) change() {
 	to.Nodes, to.Start, to.End = wish.Place.Nodes, wish.Place.Start, wish.Place.End
 	moves := !same(wish.Place, e.Place())
 	grows := to.Start == e.Start && len(to.Nodes) == len(e.Nodes) && share(append(to.Nodes, "none"), append(e.Nodes, "none")) && to.End >= e.End && same(grid.Place{Nodes: to.Nodes}, grid.Place{Nodes: e.Nodes})
-	may := !moves || to.End > w.now && w.twin.within(to) && w.twin.free(to) && (e.State != grid.Active || grows)
+	may := !moves || to.End > w.now && !tooLate(to, w.now) && w.twin.within(to) && w.twin.free(to) && (e.State != grid.Active || grows)
 	if may != (why == nil) {
 		w.Fatalf("changing %+v by %+v: %v", e, wish, why)
 	}

@@ -109,7 +109,11 @@ func (b *Book) mayMove(now grid.Tick, is *grid.Reservation, to grid.Place) *grid
 	if is.State == grid.Active && (to.Start != is.Start || !slices.Equal(to.Nodes, is.Nodes) || to.End < is.End) {
 		return refused("its job runs: it can only be made longer")
 	}
-	return b.refuse(now, is.Site, Ask{ID: is.ID, Holder: is.Holder, Kind: is.Kind, Place: to, Bandwidth: is.Bandwidth})
+	ask := Ask{ID: is.ID, Holder: is.Holder, Kind: is.Kind, Place: to, Bandwidth: is.Bandwidth}
+	if comesBy(is) > 0 {
+		ask.Grace = is.Grace
+	}
+	return b.refuse(now, is.Site, ask)
 }
 
 func (b *Book) move(is *grid.Reservation, to grid.Place, cores int, price float64) {

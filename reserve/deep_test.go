@@ -160,6 +160,9 @@ func TestChangesOfABoundOne(t *testing.T) {
 		"before it is confirmed":  {grid.Tentative, Wish{For: "k", Place: at("", 100, 200)}, false, "j"},
 		"moved before that":       {grid.Tentative, Wish{For: "j", Place: at("n1", 120, 200)}, true, "j"},
 		"into the past":           {grid.Bound, Wish{For: "j", Place: at("", 10, 40)}, false, "j"},
+		"to begin long ago, come": {grid.Bound, Wish{For: "j", Place: at("", 10, 200)}, true, "j"},
+		"to begin long ago":       {grid.Confirmed, Wish{For: "j", Place: at("", 40, 200)}, false, "j"},
+		"to have just begun":      {grid.Confirmed, Wish{For: "j", Place: at("", 41, 200)}, true, "j"},
 		"between two seconds":     {grid.Bound, Wish{For: "j", Place: grid.Place{Start: span(100) + 1, End: span(200)}}, false, "j"},
 	} {
 		b := deep(c.state, func(r *grid.Reservation) {

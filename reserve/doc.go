@@ -4,7 +4,8 @@
 // # A reservation
 //
 //	TENTATIVE ──confirm──► CONFIRMED ◄──bind, unbind──► BOUND ──its job starts──► ACTIVE ──its job ends──► RELEASED
-//	    ├─ limit ─► EXPIRED     ├─ given up; lease over; nobody came by start + grace; its time is over ──► RELEASED
+//	    ├─ limit ─► EXPIRED     ├─ given up; lease over; its time is over ──► RELEASED
+//	    ├─ nobody came by start + grace ─► EXPIRED, RELEASED
 //	    └─ given up ─► RELEASED └─ the batch system or a node lost it; the operator needs its nodes ──────► LOST
 //
 // Beside its state stands how far the batch system has come with it (grid.Holding):
@@ -26,6 +27,8 @@
 //	legal     each state follows by a move of package grid, and fits its holding
 //	limited   a tentative one has a limit, and none is there after it; none is there after its end
 //	clear     none that may begin lies in a maintenance window
+//
+// What would be over at once is refused, and a move to there leaves all as it was.
 //
 // Quotas bound what a member and a user may have at one time; they are asked for what is new
 // and never take away what there is.

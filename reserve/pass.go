@@ -55,25 +55,33 @@ func (b *Book) deadline(is *grid.Reservation) (at grid.Tick, s grid.ReservationS
 	if is.State == grid.Tentative {
 		s = grid.Expired
 	}
-	first := func(t grid.Tick, to grid.ReservationState, text string) {
+	first := func(t grid.Tick, text string) {
 		if t < at {
-			at, s, why = t, to, text
+			at, why = t, text
 		}
 	}
 	switch is.State {
 	case grid.Tentative:
 		if !b.rules.Without.TentativeNeverExpires {
-			first(is.Until, grid.Expired, "it was not confirmed in time")
+			first(is.Until, "it was not confirmed in time")
 		}
 	case grid.Confirmed, grid.Bound:
 		if is.Until > 0 && !b.rules.Without.LeaseNotChecked {
-			first(is.Until, grid.Released, "its lease is over: nothing was heard of its holder")
-		}
-		if is.Grace > 0 && is.Came == 0 && is.Kind == grid.NodesReserved {
-			first(is.Start+is.Grace, grid.Released, "nobody came")
+			first(is.Until, "its lease is over: nothing was heard of its holder")
 		}
 	}
+	if by := comesBy(is); by > 0 {
+		first(by, "nobody came")
+	}
 	return at, s, why
+}
+
+// comesBy is by when somebody has to come to a reservation; 0 is never.
+func comesBy(is *grid.Reservation) grid.Tick {
+	if is.Grace == 0 || is.Came > 0 || is.State == grid.Active || is.Kind != grid.NodesReserved {
+		return 0
+	}
+	return is.Start + is.Grace
 }
 
 // displacedBy is the maintenance that takes the place of a reservation; nil is none.

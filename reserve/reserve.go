@@ -83,7 +83,12 @@ func (b *Book) refuse(now grid.Tick, site grid.PeerID, a Ask) *grid.Refusal {
 	case a.Kind == grid.NodesReserved && len(a.Place.Nodes) == 0:
 		return refused("it names no node")
 	}
-	r := &grid.Reservation{ID: a.ID, Kind: a.Kind, Site: site, Holder: a.Holder, Nodes: a.Place.Nodes, Start: a.Place.Start, End: a.Place.End, Bandwidth: a.Bandwidth}
+	r := &grid.Reservation{
+		ID: a.ID, Kind: a.Kind, Site: site, Holder: a.Holder, Nodes: a.Place.Nodes, Start: a.Place.Start, End: a.Place.End, Bandwidth: a.Bandwidth, Grace: a.Grace,
+	}
+	if by := comesBy(r); by > 0 && by <= now { // it would be over at once
+		return refused("its start is so long ago that nobody can come to it in time")
+	}
 	if why := b.beyondQuota(now, r); why != nil {
 		return why
 	}

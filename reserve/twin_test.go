@@ -49,11 +49,16 @@ func (t *twin) second(id grid.ReservationID, e *entry) {
 	case e.State.Over():
 	case e.State != grid.Active && t.maintained(e):
 		over(grid.ReservationLost)
-	case e.State == grid.Tentative && (t.now == e.Until || t.now == e.End):
+	case e.State == grid.Tentative && (t.now == e.Until || t.now == e.End || tooLate(e, t.now)):
 		over(grid.Expired)
-	case t.now == e.End, waits && e.Until > 0 && t.now == e.Until, waits && e.Grace > 0 && e.Came == 0 && e.Kind == grid.NodesReserved && t.now >= e.Start+e.Grace:
+	case t.now == e.End, waits && e.Until > 0 && t.now == e.Until, waits && tooLate(e, t.now):
 		over(grid.Released)
 	}
+}
+
+// tooLate: whoever has not come to it by now does not come in time.
+func tooLate(e *entry, now grid.Tick) bool {
+	return e.Grace > 0 && e.Came == 0 && e.Kind == grid.NodesReserved && now >= e.Start+e.Grace
 }
 
 func (t *twin) maintained(e *entry) bool {
@@ -136,7 +141,7 @@ func (t *twin) reserve(a Ask) bool {
 	if a.Kind == grid.DeliveryReserved {
 		e.Holding = grid.NotPlaced
 	}
-	if t.all[a.ID] != nil || e.End <= t.now || !t.within(e) || !t.free(e) {
+	if t.all[a.ID] != nil || e.End <= t.now || tooLate(e, t.now) || !t.within(e) || !t.free(e) {
 		return false
 	}
 	t.all[a.ID] = e

@@ -95,6 +95,22 @@ func TestReservationsAreChanged(t *testing.T) {
 	}
 }
 
+// Where a reservation is to begin so long ago that it would be over at once, as a home asks whose clock was set back, it stays as it is.
+func TestAReservationIsNotMovedToItsEnd(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 1)
+	d.says(d.reserveFor("r1", 2_000_000, 600_000, "n1", "n2"))
+	d.says(wire.Confirm{ID: "r1"})
+	before := d.disk["r1"]
+	got := d.moves(wire.Change{ID: "r1", Number: 1, Start: 900_000, End: before.End, Move: true})
+	if got.Refusal == nil || !strings.Contains(got.Refusal.Reason, "nobody") {
+		t.Errorf("its holder is told %+v, %+v", got.Reservation, got.Refusal)
+	}
+	if r := d.disk["r1"]; r.State != grid.Confirmed || r.Start != before.Start || r.Number != 0 || d.holds["r1"].Start != before.Start {
+		t.Errorf("it is %+v, and held %+v", r, d.holds["r1"])
+	}
+}
+
 // What the batch system refuses is as it was, also its cores; of others nobody learns anything.
 func TestAChangeThatTheBatchSystemRefuses(t *testing.T) {
 	t.Parallel()
