@@ -8,33 +8,33 @@ import (
 	"gbroker/grid"
 )
 
-// Budget is what a user may pay at sites with prices, in their unit: granted is free, held and spent.
+// Budget is what a user may pay at sites with prices, in their unit: granted is free, in liens and spent.
 type Budget struct {
-	User    string       `json:"user"`
-	Granted *float64     `json:"granted"` // null: nothing is granted any more, and he may pay anything
-	Free    *float64     `json:"free"`    // below 0 where less was granted afterwards
-	Held    float64      `json:"held"`
-	Spent   float64      `json:"spent"`
-	Holds   []BudgetHold `json:"holds"`
+	User    string   `json:"user"`
+	Granted *float64 `json:"granted"` // null: nothing is granted any more, and he may pay anything
+	Free    *float64 `json:"free"`    // below 0 where less was granted afterwards
+	InLiens float64  `json:"in_liens"`
+	Spent   float64  `json:"spent"`
+	Liens   []Lien   `json:"liens"`
 }
 
-// BudgetHold is kept back for one job, or one part of a job over several sites.
-type BudgetHold struct {
+// Lien is what is kept back for one job, or one part of a job over several sites.
+type Lien struct {
 	Job    grid.JobID `json:"job"`
 	Amount float64    `json:"amount"`
 	Rate   float64    `json:"rate"` // per core and hour
 	Cores  int        `json:"cores"`
-	Back   bool       `json:"given_back,omitempty"` // the job is LOST: nothing is held, and it is charged if its result comes after all
+	Back   bool       `json:"given_back,omitempty"` // the job is LOST: nothing is kept back, and it is charged if its result comes after all
 }
 
 func budgetOf(b *grid.Budget) Budget {
-	w := Budget{User: b.User, Held: b.Held().Units(), Spent: b.Spent.Units(), Holds: make([]BudgetHold, len(b.Holds))}
+	w := Budget{User: b.User, InLiens: b.InLiens().Units(), Spent: b.Spent.Units(), Liens: make([]Lien, len(b.Liens))}
 	if !b.Lapsed {
 		granted, free := b.Granted.Units(), b.Free().Units()
 		w.Granted, w.Free = &granted, &free
 	}
-	for i, h := range b.Holds {
-		w.Holds[i] = BudgetHold{h.Job, h.Amount.Units(), h.Rate, h.Cores, h.Back}
+	for i, h := range b.Liens {
+		w.Liens[i] = Lien{h.Job, h.Amount.Units(), h.Rate, h.Cores, h.Back}
 	}
 	return w
 }

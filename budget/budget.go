@@ -1,11 +1,11 @@
 // Package budget keeps what the users of a site may pay at sites with prices. It is pure.
 //
-//	granted = free + held + spent
+//	granted = free + liens + spent
 //
-// What a job can cost is held before it goes to a site that costs anything: its rate, times its cores, times its limit. When it has ended
-// it is charged for what it has run, never more than was held, and the rest is free again. For one that is lost it is given back, and
-// remembered: if the job comes to an end after all it is charged, though nothing may be free by then. A user without a budget may pay
-// anything, and nothing is held of his.
+// A lien is placed on what a job can cost before it goes to a site that costs anything: its rate, times its cores, times its limit. When it
+// has ended it is charged for what it has run, never more than its lien, and the rest is free again. The lien of one that is lost is given
+// back, and remembered: if the job comes to an end after all it is charged, though nothing may be free by then. A user without a budget may
+// pay anything, and there are no liens on what is his.
 package budget
 
 import (
@@ -18,7 +18,7 @@ import (
 	"gbroker/grid"
 )
 
-// Book holds the budgets of the users of a site. It is not safe for concurrent use.
+// Book liens the budgets of the users of a site. It is not safe for concurrent use.
 type Book struct {
 	all     map[string]*grid.Budget
 	changed map[string]bool // since Changed was asked
@@ -28,8 +28,8 @@ type Book struct {
 func New(list []grid.Budget) *Book {
 	b := &Book{all: map[string]*grid.Budget{}, changed: map[string]bool{}}
 	for _, is := range list {
-		is.Holds = slices.Clone(is.Holds)
-		slices.SortStableFunc(is.Holds, func(x, y grid.BudgetHold) int { return rank(x) - rank(y) }) // older versions mixed them
+		is.Liens = slices.Clone(is.Liens)
+		slices.SortStableFunc(is.Liens, func(x, y grid.Lien) int { return rank(x) - rank(y) }) // older versions mixed them
 		b.all[is.User] = &is
 	}
 	return b
@@ -58,7 +58,7 @@ func (b *Book) Grant(granted map[string]grid.Amount) {
 
 // tidy forgets who has no budget and has spent nothing.
 func (b *Book) tidy(is *grid.Budget) {
-	if is.Lapsed && is.Spent == 0 && len(is.Holds) == 0 {
+	if is.Lapsed && is.Spent == 0 && len(is.Liens) == 0 {
 		delete(b.all, is.User)
 		b.changed[is.User] = true
 	}
@@ -74,7 +74,7 @@ func (b *Book) Limited(user string) bool {
 func (b *Book) Get(user string) (is grid.Budget, known bool) {
 	if of := b.all[user]; of != nil {
 		is = *of
-		is.Holds = slices.Clone(of.Holds)
+		is.Liens = slices.Clone(of.Liens)
 		return is, true
 	}
 	return is, false
@@ -96,8 +96,8 @@ func (b *Book) Changed() (changed []grid.Budget, gone []string) {
 	return changed, gone
 }
 
-// maxHolds bounds the jobs of one user for which something is held at a time: the record of a budget has them all.
-const maxHolds = 1000
+// maxLiens bounds the liens of one user at a time: the record of a budget has them all.
+const maxLiens = 1000
 
 // Short is the refusal of what costs more than is free.
 func Short(cost, free grid.Amount) *grid.Refusal {
@@ -110,16 +110,16 @@ func CostOf(rate float64, cores int, span grid.Tick) grid.Amount {
 	return grid.Amount(min(max(cost, 0), math.MaxInt64/4))
 }
 
-// Hold keeps back what a job can cost, instead of what was held for it before; or says that this is not there.
-func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span grid.Tick) *grid.Refusal {
+// PlaceLien keeps back what a job can cost, instead of its lien before; or says that this is not there.
+func (b *Book) PlaceLien(user string, job grid.JobID, rate float64, cores int, span grid.Tick) *grid.Refusal {
 	is := b.all[user]
 	if is == nil || is.Lapsed {
 		return nil
 	}
 	cost, i := CostOf(rate, cores, span), index(is, job)
 	free := is.Free()
-	if i >= 0 && !is.Holds[i].Back {
-		free += is.Holds[i].Amount
+	if i >= 0 && !is.Liens[i].Back {
+		free += is.Liens[i].Amount
 	}
 	if cost > max(free, 0) {
 		return Short(cost, max(free, 0))
@@ -127,24 +127,24 @@ func (b *Book) Hold(user string, job grid.JobID, rate float64, cores int, span g
 	switch {
 	case i < 0 && cost == 0:
 		return nil
-	case i < 0 && len(is.Holds) == maxHolds && !is.Holds[0].Back:
-		return &grid.Refusal{Kind: grid.Temporary, Reason: "the budget of its user holds for as many jobs as it may", Asked: "1", Available: "0"}
+	case i < 0 && len(is.Liens) == maxLiens && !is.Liens[0].Back:
+		return &grid.Refusal{Kind: grid.Temporary, Reason: "the budget of its user has as many liens as it may", Asked: "1", Available: "0"}
 	}
-	holds := slices.Clone(is.Holds) // records that were saved share it
+	liens := slices.Clone(is.Liens) // records that were saved share it
 	switch {
 	case i >= 0:
-		holds = slices.Delete(holds, i, i+1)
-	case len(holds) == maxHolds:
-		holds = holds[1:] // what was given back the longest ago
+		liens = slices.Delete(liens, i, i+1)
+	case len(liens) == maxLiens:
+		liens = liens[1:] // what was given back the longest ago
 	}
 	if cost > 0 {
-		holds = append(holds, grid.BudgetHold{Job: job, Amount: cost, Rate: rate, Cores: cores}) // behind all that was given back
+		liens = append(liens, grid.Lien{Job: job, Amount: cost, Rate: rate, Cores: cores}) // behind all that was given back
 	}
-	is.Holds, b.changed[user] = holds, true
+	is.Liens, b.changed[user] = liens, true
 	return nil
 }
 
-// GiveBack frees what is held for a job that is lost, and remembers what it could cost until it is settled. Those come first, in the order
+// GiveBack frees the lien of a job that is lost, and remembers what it could cost until it is settled. Those come first, in the order
 // in which they were lost.
 func (b *Book) GiveBack(user string, job grid.JobID) {
 	is := b.all[user]
@@ -152,42 +152,42 @@ func (b *Book) GiveBack(user string, job grid.JobID) {
 		return
 	}
 	i := index(is, job)
-	if i < 0 || is.Holds[i].Back {
+	if i < 0 || is.Liens[i].Back {
 		return
 	}
-	h, holds := is.Holds[i], slices.Delete(slices.Clone(is.Holds), i, i+1)
-	h.Back = true
-	first := slices.IndexFunc(holds, func(h grid.BudgetHold) bool { return !h.Back })
+	l, liens := is.Liens[i], slices.Delete(slices.Clone(is.Liens), i, i+1)
+	l.Back = true
+	first := slices.IndexFunc(liens, func(l grid.Lien) bool { return !l.Back })
 	if first < 0 {
-		first = len(holds)
+		first = len(liens)
 	}
-	is.Holds, b.changed[user] = slices.Insert(holds, first, h), true
+	is.Liens, b.changed[user] = slices.Insert(liens, first, l), true
 }
 
-// Settle charges a job for what it has run, once; the rest of what was held for it is free again.
+// Settle charges a job for what it has run, once; the rest of its lien is free again.
 func (b *Book) Settle(user string, job grid.JobID, ran grid.Tick) {
 	is := b.all[user]
 	if is == nil {
 		return
 	}
 	if i := index(is, job); i >= 0 {
-		h := is.Holds[i]
-		is.Spent += min(h.Amount, CostOf(h.Rate, h.Cores, max(ran, 0)))
-		is.Holds, b.changed[user] = slices.Delete(slices.Clone(is.Holds), i, i+1), true
+		l := is.Liens[i]
+		is.Spent += min(l.Amount, CostOf(l.Rate, l.Cores, max(ran, 0)))
+		is.Liens, b.changed[user] = slices.Delete(slices.Clone(is.Liens), i, i+1), true
 		b.tidy(is)
 	}
 }
 
 // rank puts what was given back first: it makes room when there is none.
-func rank(h grid.BudgetHold) int {
-	if h.Back {
+func rank(l grid.Lien) int {
+	if l.Back {
 		return 0
 	}
 	return 1
 }
 
 func index(is *grid.Budget, job grid.JobID) int {
-	return slices.IndexFunc(is.Holds, func(h grid.BudgetHold) bool { return h.Job == job })
+	return slices.IndexFunc(is.Liens, func(l grid.Lien) bool { return l.Job == job })
 }
 
 // Check says which invariants do not hold.
@@ -195,16 +195,16 @@ func (b *Book) Check() error {
 	var errs []error
 	for user, is := range b.all {
 		seen, back := map[grid.JobID]bool{}, true
-		for _, h := range is.Holds {
-			if seen[h.Job] || h.Amount <= 0 {
-				errs = append(errs, fmt.Errorf("%s: %v for %s", user, h.Amount, h.Job))
+		for _, l := range is.Liens {
+			if seen[l.Job] || l.Amount <= 0 {
+				errs = append(errs, fmt.Errorf("%s: %v for %s", user, l.Amount, l.Job))
 			}
-			if h.Back && !back {
-				errs = append(errs, fmt.Errorf("%s: what was given back for %s is not first", user, h.Job))
+			if l.Back && !back {
+				errs = append(errs, fmt.Errorf("%s: what was given back for %s is not first", user, l.Job))
 			}
-			seen[h.Job], back = true, back && h.Back
+			seen[l.Job], back = true, back && l.Back
 		}
-		if is.Spent < 0 || is.Granted != is.Free()+is.Held()+is.Spent {
+		if is.Spent < 0 || is.Granted != is.Free()+is.InLiens()+is.Spent {
 			errs = append(errs, fmt.Errorf("%s: %+v", user, *is))
 		}
 	}

@@ -13,26 +13,26 @@ import (
 type ledger struct {
 	granted map[string]grid.Amount
 	spent   map[string]grid.Amount
-	holds   map[string]map[grid.JobID]grid.BudgetHold
+	liens   map[string]map[grid.JobID]grid.Lien
 }
 
-func (l *ledger) held(user string) (sum grid.Amount) {
-	for _, h := range l.holds[user] {
-		if !h.Back {
-			sum += h.Amount
+func (l *ledger) inLiens(user string) (sum grid.Amount) {
+	for _, l := range l.liens[user] {
+		if !l.Back {
+			sum += l.Amount
 		}
 	}
 	return sum
 }
 
-// Whatever happens, in whatever order, and however often the book is made anew from what was last saved: granted is free, held
-// and spent; nothing is held beyond what is granted; each hold is charged once, for no more than it was.
+// Whatever happens, in whatever order, and however often the book is made anew from what was last saved: granted is free, in liens
+// and spent; no lien goes beyond what is granted; each is charged once, for no more than it was.
 func TestBudgetsAreExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		book := New(nil)
 		disk := map[string]grid.Budget{}
-		twin := ledger{map[string]grid.Amount{}, map[string]grid.Amount{}, map[string]map[grid.JobID]grid.BudgetHold{}}
+		twin := ledger{map[string]grid.Amount{}, map[string]grid.Amount{}, map[string]map[grid.JobID]grid.Lien{}}
 		saved := func() {
 			changed, gone := book.Changed()
 			for _, is := range changed {
@@ -49,7 +49,7 @@ func TestBudgetsAreExact(t *testing.T) {
 			"grant": func(t *rapid.T) {
 				for _, u := range []string{"ann", "bob"} {
 					if n := rapid.IntRange(-1, 30).Draw(t, "units"); n < 0 {
-						delete(twin.granted, u) // what was spent and is held is remembered
+						delete(twin.granted, u) // what was spent and is in liens is remembered
 					} else {
 						twin.granted[u] = grid.Amount(n) * 1e6
 					}
@@ -57,45 +57,45 @@ func TestBudgetsAreExact(t *testing.T) {
 				book.Grant(twin.granted)
 				saved()
 			},
-			"hold": func(t *rapid.T) {
+			"lien": func(t *rapid.T) {
 				u, j, rate, cores, span := user(), job(), float64(rapid.IntRange(0, 4).Draw(t, "rate"))/2, rapid.IntRange(1, 4).Draw(t, "cores"), hours("limit")
-				why := book.Hold(u, j, rate, cores, span)
+				why := book.PlaceLien(u, j, rate, cores, span)
 				saved()
 				granted, has := twin.granted[u]
 				cost := grid.Amount(rate * float64(cores) * span.Seconds() / 3600 * 1e6)
-				free := granted - twin.spent[u] - twin.held(u)
-				if before := twin.holds[u][j]; !before.Back {
+				free := granted - twin.spent[u] - twin.inLiens(u)
+				if before := twin.liens[u][j]; !before.Back {
 					free += before.Amount
 				}
 				if refused := has && cost > max(free, 0); refused != (why != nil) {
-					t.Fatalf("%s holds %v of %v: %v", u, cost, free, why)
+					t.Fatalf("%s has a lien of %v placed on %v: %v", u, cost, free, why)
 				}
 				if !has || why != nil {
 					return
 				}
-				if twin.holds[u] == nil {
-					twin.holds[u] = map[grid.JobID]grid.BudgetHold{}
+				if twin.liens[u] == nil {
+					twin.liens[u] = map[grid.JobID]grid.Lien{}
 				}
-				if delete(twin.holds[u], j); cost > 0 {
-					twin.holds[u][j] = grid.BudgetHold{Job: j, Amount: cost, Rate: rate, Cores: cores}
+				if delete(twin.liens[u], j); cost > 0 {
+					twin.liens[u][j] = grid.Lien{Job: j, Amount: cost, Rate: rate, Cores: cores}
 				}
 			},
 			"settle": func(t *rapid.T) {
 				u, j, ran := user(), job(), hours("ran")
 				book.Settle(u, j, ran)
 				saved()
-				if h, is := twin.holds[u][j]; is {
-					twin.spent[u] += min(h.Amount, grid.Amount(h.Rate*float64(h.Cores)*ran.Seconds()/3600*1e6))
-					delete(twin.holds[u], j)
+				if l, is := twin.liens[u][j]; is {
+					twin.spent[u] += min(l.Amount, grid.Amount(l.Rate*float64(l.Cores)*ran.Seconds()/3600*1e6))
+					delete(twin.liens[u], j)
 				}
 			},
 			"lost": func(*rapid.T) {
 				u, j := user(), job()
 				book.GiveBack(u, j)
 				saved()
-				if h, is := twin.holds[u][j]; is {
-					h.Back = true
-					twin.holds[u][j] = h
+				if l, is := twin.liens[u][j]; is {
+					l.Back = true
+					twin.liens[u][j] = l
 				}
 			},
 			"crash": func(*rapid.T) {
@@ -112,11 +112,11 @@ func TestBudgetsAreExact(t *testing.T) {
 				for _, u := range []string{"ann", "bob"} {
 					is, known := book.Get(u)
 					granted, has := twin.granted[u]
-					if book.Limited(u) != has || known != (has || twin.spent[u] > 0 || len(twin.holds[u]) > 0) {
+					if book.Limited(u) != has || known != (has || twin.spent[u] > 0 || len(twin.liens[u]) > 0) {
 						t.Fatalf("%s: limited %v, known %v", u, book.Limited(u), known)
 					}
-					if is.Granted != granted || is.Spent != twin.spent[u] || is.Held() != twin.held(u) || is.Free() != granted-twin.spent[u]-twin.held(u) {
-						t.Fatalf("%+v, not %v granted, %v spent, %v held", is, granted, twin.spent[u], twin.held(u))
+					if is.Granted != granted || is.Spent != twin.spent[u] || is.InLiens() != twin.inLiens(u) || is.Free() != granted-twin.spent[u]-twin.inLiens(u) {
+						t.Fatalf("%+v, not %v granted, %v spent, %v in liens", is, granted, twin.spent[u], twin.inLiens(u))
 					}
 				}
 			},
@@ -124,24 +124,24 @@ func TestBudgetsAreExact(t *testing.T) {
 	})
 }
 
-// A lost job for which something is held again takes no room from others: what was given back makes room as before.
+// A lost job that has a lien again takes no room from others: what was given back makes room as before.
 func TestFoundAgainMakesRoom(t *testing.T) {
 	t.Parallel()
 	book := New(nil)
 	book.Grant(map[string]grid.Amount{"ann": 1e12})
-	hold := func(n int) {
-		if no := book.Hold("ann", grid.JobID(fmt.Sprint(n)), 1, 1, grid.Hour); no != nil {
+	lien := func(n int) {
+		if no := book.PlaceLien("ann", grid.JobID(fmt.Sprint(n)), 1, 1, grid.Hour); no != nil {
 			t.Fatalf("for job %d: %v", n, no)
 		}
 	}
-	for n := range maxHolds {
-		hold(n)
+	for n := range maxLiens {
+		lien(n)
 		book.GiveBack("ann", grid.JobID(fmt.Sprint(n)))
 	}
-	hold(0)
-	hold(maxHolds)
-	if is, _ := book.Get("ann"); len(is.Holds) != maxHolds || is.Holds[0].Job != "2" || is.Held() != 2e6 {
-		t.Errorf("%d, the first for %s, %v held", len(is.Holds), is.Holds[0].Job, is.Held())
+	lien(0)
+	lien(maxLiens)
+	if is, _ := book.Get("ann"); len(is.Liens) != maxLiens || is.Liens[0].Job != "2" || is.InLiens() != 2e6 {
+		t.Errorf("%d, the first for %s, %v in liens", len(is.Liens), is.Liens[0].Job, is.InLiens())
 	}
 }
 
@@ -150,15 +150,15 @@ func TestLostJobsMakeRoom(t *testing.T) {
 	t.Parallel()
 	book := New(nil)
 	book.Grant(map[string]grid.Amount{"ann": 1e12})
-	for n := range maxHolds + 2 {
+	for n := range maxLiens + 2 {
 		id := grid.JobID(fmt.Sprint(n))
-		if no := book.Hold("ann", id, 1, 1, grid.Hour); no != nil {
+		if no := book.PlaceLien("ann", id, 1, 1, grid.Hour); no != nil {
 			t.Fatal(no)
 		}
 		book.GiveBack("ann", id)
 	}
 	is, _ := book.Get("ann")
-	if len(is.Holds) != maxHolds || is.Holds[0].Job != "2" || is.Held() != 0 {
-		t.Errorf("%d, the first for %s, %v held", len(is.Holds), is.Holds[0].Job, is.Held())
+	if len(is.Liens) != maxLiens || is.Liens[0].Job != "2" || is.InLiens() != 0 {
+		t.Errorf("%d, the first for %s, %v in liens", len(is.Liens), is.Liens[0].Job, is.InLiens())
 	}
 }

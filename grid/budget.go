@@ -19,12 +19,12 @@ type Budget struct {
 	User    string
 	Granted Amount
 	Spent   Amount
-	Holds   []BudgetHold
+	Liens   []Lien
 	Lapsed  bool // nothing is granted any more: he may pay anything; what he has spent counts again with the next grant
 }
 
-// BudgetHold is kept back for one job, or one part, that may run: it can cost so much, and is charged for what it runs.
-type BudgetHold struct {
+// Lien is what is kept back for one job, or one part, that may run: it can cost so much, and is charged for what it runs.
+type Lien struct {
 	Job    JobID
 	Amount Amount
 	Rate   float64 // per core and hour
@@ -35,9 +35,9 @@ type BudgetHold struct {
 // Entity says that the record is that of a budget.
 func (b *Budget) Entity() (Kind, string) { return KindBudget, b.User }
 
-// Held is what is kept back.
-func (b *Budget) Held() (sum Amount) {
-	for _, h := range b.Holds {
+// InLiens is the sum of the liens that stand.
+func (b *Budget) InLiens() (sum Amount) {
+	for _, h := range b.Liens {
 		if !h.Back {
 			sum += h.Amount
 		}
@@ -45,5 +45,5 @@ func (b *Budget) Held() (sum Amount) {
 	return sum
 }
 
-// Free is what may still be held; below 0 where less was granted afterwards.
-func (b *Budget) Free() Amount { return b.Granted - b.Held() - b.Spent }
+// Free is what may still be spent or kept back; below 0 where less was granted afterwards.
+func (b *Budget) Free() Amount { return b.Granted - b.InLiens() - b.Spent }

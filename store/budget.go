@@ -12,11 +12,11 @@ type budgetRow struct {
 	User    string
 	Granted grid.Amount `json:",omitempty"`
 	Spent   grid.Amount `json:",omitempty"`
-	Holds   []holdRow   `json:",omitempty"`
+	Liens   []lienRow   `json:"Holds,omitempty"` // so called in each journal
 	Lapsed  bool        `json:",omitempty"`
 }
 
-type holdRow struct {
+type lienRow struct {
 	Job    grid.JobID
 	Amount grid.Amount
 	Rate   float64
@@ -25,11 +25,11 @@ type holdRow struct {
 }
 
 func toBudgetRow(b *grid.Budget) budgetRow {
-	return budgetRow{b.User, b.Granted, b.Spent, each(b.Holds, func(h grid.BudgetHold) holdRow { return holdRow(h) }), b.Lapsed}
+	return budgetRow{b.User, b.Granted, b.Spent, each(b.Liens, func(h grid.Lien) lienRow { return lienRow(h) }), b.Lapsed}
 }
 
 func (w budgetRow) budget() grid.Budget {
-	return grid.Budget{User: w.User, Granted: w.Granted, Spent: w.Spent, Holds: each(w.Holds, func(h holdRow) grid.BudgetHold { return grid.BudgetHold(h) }), Lapsed: w.Lapsed}
+	return grid.Budget{User: w.User, Granted: w.Granted, Spent: w.Spent, Liens: each(w.Liens, func(h lienRow) grid.Lien { return grid.Lien(h) }), Lapsed: w.Lapsed}
 }
 
 func encodeBudgetRow(_ *Journal, e grid.Entity) (w row, err error) {

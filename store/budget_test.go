@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 func TestBudgetsAreKept(t *testing.T) {
 	t.Parallel()
 	j := mustOpen(t, t.TempDir())
-	full := grid.Budget{User: "ann", Granted: 10_000_000, Spent: 1, Holds: []grid.BudgetHold{{Job: "a.1", Amount: 2_500_001, Rate: 0.5, Cores: 4}}}
+	full := grid.Budget{User: "ann", Granted: 10_000_000, Spent: 1, Liens: []grid.Lien{{Job: "a.1", Amount: 2_500_001, Rate: 0.5, Cores: 4}}}
 	empty := grid.Budget{User: "bob", Lapsed: true}
 	if err := j.Commit(context.Background(), []grid.Change{grid.Saved(&full), grid.Saved(&empty)}); err != nil {
 		t.Fatal(err)
@@ -25,5 +26,19 @@ func TestBudgetsAreKept(t *testing.T) {
 	}
 	if got, err := j.Budgets(context.Background()); err != nil || len(got) != 1 {
 		t.Fatalf("%+v, %v", got, err)
+	}
+}
+
+// Journals call the liens of a budget Holds, as they did before there was a better word.
+func TestLiensOfAnOlderJournal(t *testing.T) {
+	t.Parallel()
+	const text = `{"User":"ann","Granted":10,"Holds":[{"Job":"a.1","Amount":4,"Rate":0.5,"Cores":4}]}`
+	var w budgetRow
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		t.Fatal(err)
+	}
+	b := w.budget()
+	if got, err := json.Marshal(toBudgetRow(&b)); err != nil || string(got) != text || b.InLiens() != 4 {
+		t.Errorf("%s, %v, %+v", got, err, b)
 	}
 }

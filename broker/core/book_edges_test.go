@@ -227,7 +227,7 @@ func TestAReservationWhoseJobLeaves(t *testing.T) {
 	}
 }
 
-// The budget of a user is taken out of the file: nothing of it stays in the journal, but for what is held.
+// The budget of a user is taken out of the file: nothing of it stays in the journal, but for what is in liens.
 func TestABudgetThatIsTakenAway(t *testing.T) {
 	t.Parallel()
 	o := &others{}
@@ -244,7 +244,7 @@ func TestABudgetThatIsTakenAway(t *testing.T) {
 		return users
 	}
 	deleted(BudgetsChanged{Granted: map[string]grid.Amount{"alice": 20_000, "bob": 5}})
-	if why := m.holdFor(k.jobs[j.ID], &grid.Candidate{Peer: her, Price: 1}); why != nil {
+	if why := m.lienFor(k.jobs[j.ID], &grid.Candidate{Peer: her, Price: 1}); why != nil {
 		t.Fatal(why)
 	}
 	if got := deleted(BudgetsChanged{}); fmt.Sprint(got) != "[bob]" {
@@ -252,18 +252,18 @@ func TestABudgetThatIsTakenAway(t *testing.T) {
 	}
 }
 
-// A job that may cost more than its user has is refused when it is handed in: for good, or until what is held for others is free.
+// A job that may cost more than its user has is refused when it is handed in: for good, or until the liens of others are lifted.
 func TestAJobBeyondTheBudget(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
-		granted, held grid.Amount
-		want          error
-	}{"too little": {1, 0, grid.ErrInvalid}, "too much is held": {1_000_000_000, 999_999_999, grid.ErrNotYet}, "enough": {1_000_000_000, 0, nil}} {
+		granted, liens grid.Amount
+		want           error
+	}{"too little": {1, 0, grid.ErrInvalid}, "too much is in liens": {1_000_000_000, 999_999_999, grid.ErrNotYet}, "enough": {1_000_000_000, 0, nil}} {
 		other, j := jobOf(me, "a", "2"), jobOf(me, "a", "1")
 		cfg := signer(me, "a")
 		cfg.Granted = map[string]grid.Amount{"alice": k.granted}
-		if k.held > 0 {
-			cfg.Budgets = []grid.Budget{{User: "alice", Granted: k.granted, Holds: []grid.BudgetHold{{Job: other.ID, Amount: k.held, Rate: 1, Cores: 1}}}}
+		if k.liens > 0 {
+			cfg.Budgets = []grid.Budget{{User: "alice", Granted: k.granted, Liens: []grid.Lien{{Job: other.ID, Amount: k.liens, Rate: 1, Cores: 1}}}}
 		}
 		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{{
 			Job: other, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}},

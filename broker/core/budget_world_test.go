@@ -18,8 +18,8 @@ func (s *site) budgetOf(user string) grid.Budget {
 	return grid.Budget{}
 }
 
-// What users may pay is exact through lost messages and crashes at any step: at each save as much is granted as is free, held and
-// spent; in the end nothing is held, and what is spent is what the jobs have run at the rates that were told.
+// What users may pay is exact through lost messages and crashes at any step: at each save as much is granted as is free, in liens
+// and spent; in the end there is no lien, and what is spent is what the jobs have run at the rates that were told.
 func TestBudgetsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const granted = 100_000_000
@@ -46,7 +46,7 @@ func TestBudgetsUnderFaults(t *testing.T) {
 			t.Fatalf("seed %d: not all end\n%s", seed, w.story(""))
 		}
 		w.faults = faults{}
-		w.run(w.now+grid.Hour, func() bool { return len(home.budgetOf("u").Holds) == 0 && w.left() == 0 })
+		w.run(w.now+grid.Hour, func() bool { return len(home.budgetOf("u").Liens) == 0 && w.left() == 0 })
 		var spent grid.Amount
 		for id, r := range home.journal {
 			if r.Job.Home == home.peer && r.State != grid.Lost && r.Started > 0 && r.Job.Coallocation == nil && r.Owner != home.peer {
@@ -61,7 +61,7 @@ func TestBudgetsUnderFaults(t *testing.T) {
 			}
 		}
 		is := home.budgetOf("u")
-		if is.Granted != granted || is.Held() != 0 || is.Spent != spent || spent == 0 {
+		if is.Granted != granted || is.InLiens() != 0 || is.Spent != spent || spent == 0 {
 			t.Fatalf("seed %d: %+v, and %v was run\n%s", seed, is, spent, w.story(""))
 		}
 	}
@@ -87,7 +87,7 @@ func TestBeyondTheBudget(t *testing.T) {
 				t.Errorf("granted %d: %s is %v: %s\n%s", granted, id, r.State, r.Reason, w.story(""))
 			}
 		}
-		if is := home.budgetOf("u"); !runs && (is.Spent != 0 || len(is.Holds) != 0) || runs && is.Spent == 0 {
+		if is := home.budgetOf("u"); !runs && (is.Spent != 0 || len(is.Liens) != 0) || runs && is.Spent == 0 {
 			t.Errorf("granted %d: %+v", granted, is)
 		}
 	}

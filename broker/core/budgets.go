@@ -7,7 +7,7 @@ import (
 	"gbroker/grid"
 )
 
-// budgets are what users here may pay at sites with prices (package budget). What a job can cost is held in the step that gives it away, or
+// budgets are what users here may pay at sites with prices (package budget). A lien is placed on what a job can cost in the step that gives it away, or
 // that decides to confirm the reservations of a whole, and settled in the step that saves its end, or that it stays at home; so that both are
 // in one commit with what they are for. What no record is of after a start is free again.
 //
@@ -39,7 +39,7 @@ func (c *budgets) boot(Boot) {
 	c.book.Grant(c.cfg.Granted)
 	for _, user := range c.book.Users() {
 		is, _ := c.book.Get(user)
-		for _, h := range is.Holds {
+		for _, h := range is.Liens {
 			if j := c.job(h.Job); j == nil && !c.wholes.makes(h.Job) {
 				c.book.Settle(user, h.Job, 0)
 			} else if j != nil {
@@ -66,26 +66,26 @@ func (c *budgets) save() {
 	}
 }
 
-// hold keeps back what a job of this home can cost, or says that its user has not got that.
-func (c *budgets) hold(j *grid.Job, id grid.JobID, rate float64, cores int, limit grid.Tick) *grid.Refusal {
+// placeLien keeps back what a job of this home can cost, or says that its user has not got that.
+func (c *budgets) placeLien(j *grid.Job, id grid.JobID, rate float64, cores int, limit grid.Tick) *grid.Refusal {
 	if j.Home != c.cfg.Self {
 		return nil
 	}
-	why := c.book.Hold(j.User.Name, id, rate, cores, limit)
+	why := c.book.PlaceLien(j.User.Name, id, rate, cores, limit)
 	c.save()
 	return why
 }
 
-// holdFor keeps back what a job costs at the site of a row.
-func (c *budgets) holdFor(j *job, row *grid.Candidate) *grid.Refusal {
+// lienFor keeps back what a job costs at the site of a row.
+func (c *budgets) lienFor(j *job, row *grid.Candidate) *grid.Refusal {
 	rate := row.Price
 	if row.Peer == c.cfg.Self {
 		rate = 0
 	}
-	return c.hold(&j.rec.Job, j.rec.Job.ID, rate, j.rec.Job.Demand.Cores(), max(j.rec.Job.Walltime, row.Run))
+	return c.placeLien(&j.rec.Job, j.rec.Job.ID, rate, j.rec.Job.Demand.Cores(), max(j.rec.Job.Walltime, row.Run))
 }
 
-// short says which of the parts of a job of this home, of such costs, its user has no budget for beside those before it. Nothing is held.
+// short says which of the parts of a job of this home, of such costs, its user has no budget for beside those before it. No lien is placed.
 func (c *budgets) short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal) {
 	is, _ := c.book.Get(j.User.Name)
 	if j.Home != c.cfg.Self || !c.book.Limited(j.User.Name) {
@@ -101,7 +101,7 @@ func (c *budgets) short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Ref
 	return 0, nil
 }
 
-// shortFor says what holdFor would of a job that nobody has handed in.
+// shortFor says what lienFor would of a job that nobody has handed in.
 func (c *budgets) shortFor(j *job, row *grid.Candidate) *grid.Refusal {
 	if row.Peer == c.cfg.Self {
 		return nil
@@ -119,7 +119,7 @@ func (c *budgets) jobSaved(j *job) {
 // dropped: of a job that is forgotten no result comes any more.
 func (c *budgets) dropped(j *job) {
 	if c.isHome(j) {
-		c.release(j.rec.Job.User.Name, j.rec.Job.ID)
+		c.liftLien(j.rec.Job.User.Name, j.rec.Job.ID)
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *budgets) admit(j *grid.Job) error {
 		return nil
 	}
 	kind := grid.ErrInvalid
-	if is, _ := c.book.Get(j.User.Name); mostOf(j) <= is.Free()+is.Held() {
+	if is, _ := c.book.Get(j.User.Name); mostOf(j) <= is.Free()+is.InLiens() {
 		kind = grid.ErrNotYet
 	}
 	return fmt.Errorf("%w: %s", kind, no.Reason)
@@ -164,16 +164,16 @@ func (c *budgets) beyond(j *grid.Job) *grid.Refusal {
 		return nil
 	}
 	wait := ""
-	if cost <= is.Free()+is.Held() {
-		wait = " wait until what is held is free,"
+	if cost <= is.Free()+is.InLiens() {
+		wait = " wait until what is in liens is free,"
 	}
-	return forNow(fmt.Sprintf("it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v held): "+
+	return forNow(fmt.Sprintf("it may cost %v (fee %v for a core and hour, %d cores, %v), and %s has %v free of a budget of %v (%v spent, %v in liens): "+
 		"lower its fee or its walltime,%s or ask the administrator of this site for more",
-		cost, feeOf(j), j.Demand.Cores(), j.Walltime.Duration(), j.User.Name, free, is.Granted, is.Spent, is.Held(), wait))
+		cost, feeOf(j), j.Demand.Cores(), j.Walltime.Duration(), j.User.Name, free, is.Granted, is.Spent, is.InLiens(), wait))
 }
 
-// release gives back what was held for a part that is not made, or a job that is no more.
-func (c *budgets) release(user string, id grid.JobID) {
+// liftLien frees that of a part that is not made, or a job that is no more.
+func (c *budgets) liftLien(user string, id grid.JobID) {
 	c.book.Settle(user, id, 0)
 	c.save()
 }

@@ -10,7 +10,7 @@ import (
 	"gbroker/wire"
 )
 
-// What a job would cost is compared with what is free as it would be when handed in, part after part, and nothing is held.
+// What a job would cost is compared with what is free as it would be when handed in, part after part, and no lien is placed.
 func TestShort(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
@@ -37,13 +37,13 @@ func TestShort(t *testing.T) {
 	if _, no := c.budgets.short(&j, []grid.Amount{1e9}); no != nil {
 		t.Errorf("without a budget: %+v", no)
 	}
-	if is, _ := c.budgets.book.Get(k.rec.Job.User.Name); is.Held() != 0 {
-		t.Error("something is held")
+	if is, _ := c.budgets.book.Get(k.rec.Job.User.Name); is.InLiens() != 0 {
+		t.Error("something is in liens")
 	}
 }
 
-// What a job would cost at another site is held while it is offered there, and free again when it is not taken.
-func TestADeclinedOfferHoldsNothing(t *testing.T) {
+// A lien is placed on what a job would cost at another site while it is offered there, and lifted when it is not taken.
+func TestADeclinedOfferLeavesNoLien(t *testing.T) {
 	t.Parallel()
 	for _, queued := range []grid.LocalID{"", "l"} {
 		j := jobOf(me, "a", "1")
@@ -53,31 +53,31 @@ func TestADeclinedOfferHoldsNothing(t *testing.T) {
 			Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
 		}})
 		c.Step(1_000_000, Boot{})
-		held := func() grid.Amount { is, _ := c.budgets.book.Get(j.User.Name); return is.Held() }
+		inLiens := func() grid.Amount { is, _ := c.budgets.book.Get(j.User.Name); return is.InLiens() }
 		k := c.jobs[j.ID]
-		if no := c.budgets.holdFor(k, &grid.Candidate{Peer: her, Price: 5, Run: grid.Hour}); no != nil {
+		if no := c.budgets.lienFor(k, &grid.Candidate{Peer: her, Price: 5, Run: grid.Hour}); no != nil {
 			t.Fatal(no)
 		}
 		c.ownership.makeOffer(k, her, 0, 0)
-		if held() == 0 {
-			t.Error("nothing is held for what may cost something")
+		if inLiens() == 0 {
+			t.Error("no lien is placed for what may cost something")
 		}
 		k.rec.Local = queued
-		if c.ownership.dropOffer(k, "declined"); held() != 0 {
-			t.Errorf("queued here %q: %v is held for a job that stays", queued, held())
+		if c.ownership.dropOffer(k, "declined"); inLiens() != 0 {
+			t.Errorf("queued here %q: %v is in liens for a job that stays", queued, inLiens())
 		}
 	}
 }
 
-// What was held for a job that is LOST is given back; a result that comes after all is charged, once, also by the next life; of a
+// The lien of a job that is LOST is given back; a result that comes after all is charged, once, also by the next life; of a
 // job that is forgotten nothing is kept.
 func TestALostJobIsChargedForItsResult(t *testing.T) {
 	t.Parallel()
 	for _, comes := range []bool{true, false} {
 		j := jobOf(me, "a", "1")
 		rec := grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}}
-		hold := grid.BudgetHold{Job: j.ID, Amount: 1_000_000, Rate: 360, Cores: 1}
-		saved := grid.Budget{User: j.User.Name, Granted: 2_000_000, Holds: []grid.BudgetHold{hold}}
+		lien := grid.Lien{Job: j.ID, Amount: 1_000_000, Rate: 360, Cores: 1}
+		saved := grid.Budget{User: j.User.Name, Granted: 2_000_000, Liens: []grid.Lien{lien}}
 		life := func() *Core {
 			cfg := signer(me, "a")
 			cfg.Granted, cfg.Budgets = map[string]grid.Amount{j.User.Name: 2_000_000}, []grid.Budget{saved}
@@ -88,7 +88,7 @@ func TestALostJobIsChargedForItsResult(t *testing.T) {
 		save := func(c *Core) { rec, saved = c.jobs[j.ID].rec, first(c.budgets.book.Get(j.User.Name)) }
 		c := life()
 		c.home.terminal(c.jobs[j.ID], grid.Lost)
-		if save(c); saved.Held() != 0 || saved.Spent != 0 || saved.Free() != 2_000_000 {
+		if save(c); saved.InLiens() != 0 || saved.Spent != 0 || saved.Free() != 2_000_000 {
 			t.Fatalf("LOST: %+v", saved)
 		}
 		c = life()
@@ -103,7 +103,7 @@ func TestALostJobIsChargedForItsResult(t *testing.T) {
 			saved = first(c.budgets.book.Get(j.User.Name))
 		}
 		want := map[bool]grid.Amount{true: 500_000, false: 0}[comes]
-		if saved.Spent != want || len(saved.Holds) != 0 {
+		if saved.Spent != want || len(saved.Liens) != 0 {
 			t.Errorf("a result came: %t: %+v", comes, saved)
 		}
 	}
@@ -133,14 +133,14 @@ func TestWhereBeyondTheFee(t *testing.T) {
 	}
 }
 
-// To wait is advised where it helps: where what others hold would do.
+// To wait is advised where it helps: where the liens of others would do.
 func TestWaitingForABudget(t *testing.T) {
 	t.Parallel()
 	for granted, helps := range map[grid.Amount]bool{1: false, 36_000_000: true} {
 		c, e, _ := wherever(4)
 		user := e.Job.User.Name
 		c.Step(1000, BudgetsChanged{map[string]grid.Amount{user: granted}})
-		if no := c.budgets.book.Hold(user, "a.1", 1, 1, grid.Second); no != nil && helps {
+		if no := c.budgets.book.PlaceLien(user, "a.1", 1, 1, grid.Second); no != nil && helps {
 			t.Fatal(no)
 		}
 		e.Job.Terms.Fee, e.Job.Walltime = 9, grid.Hour

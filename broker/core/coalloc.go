@@ -120,9 +120,9 @@ type wholes interface {
 	// deliver has a rate kept for the inputs of a part until then, where this site offers that; delivered gives it up.
 	deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick) *grid.Refusal
 	delivered(part grid.JobID)
-	// hold keeps back what a part can cost, of the budget of its user; unhold frees that of one that is not made.
-	hold(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal
-	unhold(of, part grid.JobID)
+	// placeLien keeps back what a part can cost, of the budget of its user; liftLien frees that of one that is not made.
+	placeLien(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal
+	liftLien(of, part grid.JobID)
 	// short says which of the parts of a job that nobody has handed in, of such costs, the budget of its user does not cover.
 	short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal)
 
@@ -346,7 +346,7 @@ func (s *coallocation) become(a *allocation, to grid.AllocationState, why string
 		for _, p := range a.current() {
 			s.wholes.delivered(p.Job)
 			if to >= grid.GivingUp && !p.Made {
-				s.wholes.unhold(a.rec.Of, p.Job)
+				s.wholes.liftLien(a.rec.Of, p.Job)
 			}
 		}
 	}

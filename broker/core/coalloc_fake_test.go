@@ -23,12 +23,12 @@ type fakeWholes struct {
 	rounds  uint64
 	said    []wire.Message
 	poor    *grid.Refusal // by the budget of the user
-	holds   float64
+	liens   float64
 	slow    map[grid.PeerID]*grid.Refusal // of deliveries; nil: none is reserved
 	learnt  []*grid.Record                // parts that are known again
 	told    []string                      // to the user, and when it is to start
 	starts  grid.Tick
-	freed   []grid.JobID              // of what was held of the budget
+	freed   []grid.JobID              // whose liens were lifted
 	brings  map[grid.PeerID]grid.Tick // how long files take there
 	changed func(*grid.Job)           // what a save of a job brings
 }
@@ -83,7 +83,7 @@ func (f *fakeWholes) deliver(_, part grid.JobID, to grid.PeerID, _ grid.Tick) *g
 	return f.slow[to]
 }
 
-func (f *fakeWholes) unhold(_, part grid.JobID) { f.freed = append(f.freed, part) }
+func (f *fakeWholes) liftLien(_, part grid.JobID) { f.freed = append(f.freed, part) }
 
 func (f *fakeWholes) tell(_ grid.JobID, why string, start grid.Tick) {
 	if f.told = append(f.told, why); start > 0 {
@@ -93,8 +93,8 @@ func (f *fakeWholes) tell(_ grid.JobID, why string, start grid.Tick) {
 
 func (f *fakeWholes) short(*grid.Job, []grid.Amount) (at int, why *grid.Refusal) { return 0, f.poor }
 
-func (f *fakeWholes) hold(_ grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
-	f.holds += float64(p.Cores) * p.Price
+func (f *fakeWholes) placeLien(_ grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
+	f.liens += float64(p.Cores) * p.Price
 	return f.poor
 }
 

@@ -12,8 +12,8 @@ import (
 type wholeJobs struct {
 	*kernel
 	budgets interface {
-		hold(j *grid.Job, id grid.JobID, rate float64, cores int, limit grid.Tick) *grid.Refusal
-		release(user string, part grid.JobID)
+		placeLien(j *grid.Job, id grid.JobID, rate float64, cores int, limit grid.Tick) *grid.Refusal
+		liftLien(user string, part grid.JobID)
 		short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal)
 	}
 	execution interface {
@@ -278,21 +278,21 @@ func (w *wholeJobs) deliver(of, part grid.JobID, to grid.PeerID, until grid.Tick
 
 func (w *wholeJobs) delivered(part grid.JobID) { w.reservations.delivered(part) }
 
-func (w *wholeJobs) hold(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
+func (w *wholeJobs) placeLien(of grid.JobID, p *grid.AllocatedPart) *grid.Refusal {
 	j := w.job(of)
 	if j == nil {
 		return nil
 	}
-	return w.budgets.hold(&j.rec.Job, p.Job, p.Price, p.Cores, p.Limit)
+	return w.budgets.placeLien(&j.rec.Job, p.Job, p.Price, p.Cores, p.Limit)
 }
 
 func (w *wholeJobs) short(j *grid.Job, costs []grid.Amount) (at int, why *grid.Refusal) {
 	return w.budgets.short(j, costs)
 }
 
-func (w *wholeJobs) unhold(of, part grid.JobID) {
+func (w *wholeJobs) liftLien(of, part grid.JobID) {
 	if j := w.job(of); j != nil {
-		w.budgets.release(j.rec.Job.User.Name, part)
+		w.budgets.liftLien(j.rec.Job.User.Name, part)
 	}
 }
 

@@ -319,8 +319,8 @@ func TestNothingForAWholeOfNobody(t *testing.T) {
 	}
 	w.cancel(theWhole, "")
 	w.pursue(theWhole)
-	w.unhold(theWhole, theWhole)
-	if w.deliver(theWhole, theWhole, her, 5) != nil || w.hold(theWhole, &grid.AllocatedPart{}) != nil || w.beforeRound(theWhole) != forNobody || w.beforeCancel(theWhole) != open || w.did() != "" {
+	w.liftLien(theWhole, theWhole)
+	if w.deliver(theWhole, theWhole, her, 5) != nil || w.placeLien(theWhole, &grid.AllocatedPart{}) != nil || w.beforeRound(theWhole) != forNobody || w.beforeCancel(theWhole) != open || w.did() != "" {
 		t.Error("something is done")
 	}
 }

@@ -93,7 +93,7 @@ func (s *coallocation) reserve(a *allocation) {
 	list := a.inOrder()
 	if s.wholes.beforeConfirming(count(list, isTentative), len(list)) == open {
 		for _, p := range list {
-			if no := s.wholes.hold(a.rec.Of, p); no != nil {
+			if no := s.wholes.placeLien(a.rec.Of, p); no != nil {
 				s.abandon(a, fmt.Sprintf("%s: %s", p.Site, words(no)))
 				return
 			}

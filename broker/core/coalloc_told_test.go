@@ -47,8 +47,8 @@ func TestWhatTheUserOfAWholeIsTold(t *testing.T) {
 	}
 }
 
-// What was held of a budget for parts that are not made is free again when their round is given up; what was made is settled by its end.
-func TestWhatIsHeldForPartsThatAreNotMade(t *testing.T) {
+// The liens of parts that are not made are lifted when their round is given up; what was made is settled by its end.
+func TestLiensOfPartsThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	for state, freed := range map[grid.AllocationState]int{grid.Confirming: 2, grid.Gathering: 0} {
 		c := newCoallocated(t, 0, nil)

@@ -113,7 +113,7 @@ func (c *search) decide(j *job, rows []grid.Candidate) {
 	j.asksAll = false
 	best := leastTotal(rows)
 	for best >= 0 {
-		if rows[best].Refusal = c.budgets.holdFor(j, &rows[best]); rows[best].Refusal == nil {
+		if rows[best].Refusal = c.budgets.lienFor(j, &rows[best]); rows[best].Refusal == nil {
 			break
 		}
 		best = leastTotal(rows)

@@ -161,7 +161,7 @@ func TestASilentSiteOfHoldings(t *testing.T) {
 	a.want(Tick{}, "")
 }
 
-// What a job may cost is held, and settled by what it used.
+// A lien is placed on what a job may cost, and settled by what it used.
 func TestBudgetsAlone(t *testing.T) {
 	t.Parallel()
 	o := &others{}
@@ -172,35 +172,35 @@ func TestBudgetsAlone(t *testing.T) {
 	a.want(Boot{}, "")
 	a.want(BudgetsChanged{Granted: map[string]grid.Amount{"alice": grid.Amount(20_000)}}, "Save")
 	dear, fair := &grid.Candidate{Peer: her, Price: 100}, &grid.Candidate{Peer: her, Price: 1} // for a core and a minute
-	if why := m.holdFor(k.jobs[j.ID], dear); why == nil || why.Kind != grid.Temporary {
+	if why := m.lienFor(k.jobs[j.ID], dear); why == nil || why.Kind != grid.Temporary {
 		t.Errorf("what it cannot pay is refused as %+v", why)
 	}
-	if why := m.holdFor(k.jobs[j.ID], fair); why != nil {
+	if why := m.lienFor(k.jobs[j.ID], fair); why != nil {
 		t.Fatalf("what it can pay is refused: %+v", why)
 	}
-	holds := func() grid.Amount { is, _ := m.book.Get("alice"); return is.Held() }
+	inLiens := func() grid.Amount { is, _ := m.book.Get("alice"); return is.InLiens() }
 	a.want(BudgetsChanged{Granted: map[string]grid.Amount{"alice": 20_000}}, "")
-	if holds() != 16_667 {
-		t.Errorf("it holds %d", holds())
+	if inLiens() != 16_667 {
+		t.Errorf("%d are in liens", inLiens())
 	}
 	r := &k.jobs[j.ID].rec
 	r.Role, r.Owner, r.State, r.End, r.Started, r.Finished = grid.Watching, her, grid.Completed, grid.Completed, a.now, a.now+36*grid.Second
 	m.jobSaved(k.jobs[j.ID])
-	if is, _ := m.book.Get("alice"); is.Spent != 10_000 || holds() != 0 {
-		t.Errorf("after 36 s of the 60 it has spent %d, and holds %d", is.Spent, holds())
+	if is, _ := m.book.Get("alice"); is.Spent != 10_000 || inLiens() != 0 {
+		t.Errorf("after 36 s of the 60 it has spent %d, and %d are in liens", is.Spent, inLiens())
 	}
 }
 
-// What was held for a job that no record is of is free again after a start.
+// The lien of a job that no record is of is lifted by a start.
 func TestBudgetsAfterAStart(t *testing.T) {
 	t.Parallel()
 	o := &others{}
 	k := kernelOf(o)
 	k.cfg.Granted = map[string]grid.Amount{"alice": 100}
-	k.cfg.Budgets = []grid.Budget{{User: "alice", Granted: 100, Holds: []grid.BudgetHold{{Job: "a.9", Amount: 40, Rate: 1, Cores: 1}}}}
+	k.cfg.Budgets = []grid.Budget{{User: "alice", Granted: 100, Liens: []grid.Lien{{Job: "a.9", Amount: 40, Rate: 1, Cores: 1}}}}
 	m := newBudgets(k)
 	steppedAlone(t, k, o, m).want(Boot{}, "Save")
-	if is, _ := m.book.Get("alice"); is.Held() != 0 || is.Spent != 0 {
-		t.Errorf("it holds %d, and has spent %d", is.Held(), is.Spent)
+	if is, _ := m.book.Get("alice"); is.InLiens() != 0 || is.Spent != 0 {
+		t.Errorf("%d are in liens, %d spent", is.InLiens(), is.Spent)
 	}
 }

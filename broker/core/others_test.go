@@ -31,7 +31,7 @@ func (o *others) take() []string {
 // what is needed of budgets
 
 func (o *others) admit(_ *grid.Job) error                         { return nil }
-func (o *others) holdFor(_ *job, _ *grid.Candidate) *grid.Refusal { return nil }
+func (o *others) lienFor(_ *job, _ *grid.Candidate) *grid.Refusal { return nil }
 func (o *others) shortFor(*job, *grid.Candidate) *grid.Refusal    { return nil }
 func (o *others) beyond(*grid.Job) *grid.Refusal                  { return nil }
 func (o *others) jobSaved(_ *job)                                 {}

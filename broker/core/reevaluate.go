@@ -263,7 +263,7 @@ func (c *search) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
 		to, why = c.better(rows)
 	}
 	for to > 0 {
-		if rows[to].Refusal = c.budgets.holdFor(j, &rows[to]); rows[to].Refusal == nil {
+		if rows[to].Refusal = c.budgets.lienFor(j, &rows[to]); rows[to].Refusal == nil {
 			break
 		}
 		to, why = c.better(rows)

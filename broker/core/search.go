@@ -18,7 +18,7 @@ type search struct {
 	random    *rand.Rand   // for jitter alone
 
 	budgets interface {
-		holdFor(j *job, row *grid.Candidate) *grid.Refusal
+		lienFor(j *job, row *grid.Candidate) *grid.Refusal
 		beyond(j *grid.Job) *grid.Refusal
 		shortFor(j *job, row *grid.Candidate) *grid.Refusal
 	}

@@ -91,7 +91,7 @@ type tight struct {
 	at grid.PeerID
 }
 
-func (b tight) holdFor(_ *job, row *grid.Candidate) *grid.Refusal {
+func (b tight) lienFor(_ *job, row *grid.Candidate) *grid.Refusal {
 	if row.Peer == b.at {
 		return forNow("too dear")
 	}

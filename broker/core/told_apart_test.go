@@ -134,7 +134,7 @@ func TestWhatIsPaidFor(t *testing.T) {
 	for name, k := range map[string]struct {
 		change func(*grid.Record)
 		spent  bool
-		held   bool
+		lien   bool
 	}{
 		"ran there":         {func(*grid.Record) {}, true, false},
 		"ran here":          {func(r *grid.Record) { r.Owner = me }, false, false},
@@ -147,15 +147,15 @@ func TestWhatIsPaidFor(t *testing.T) {
 		kern := kernelOf(o, grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		m := newBudgets(kern)
 		m.changed(BudgetsChanged{Granted: map[string]grid.Amount{"alice": 1_000_000}})
-		if why := m.holdFor(kern.jobs[j.ID], &grid.Candidate{Peer: her, Price: 1}); why != nil {
+		if why := m.lienFor(kern.jobs[j.ID], &grid.Candidate{Peer: her, Price: 1}); why != nil {
 			t.Fatal(why)
 		}
 		r := &kern.jobs[j.ID].rec
 		r.Role, r.Owner, r.State, r.End, r.Started, r.Finished = grid.Watching, her, grid.Completed, grid.Completed, kern.now, kern.now+36*grid.Second
 		k.change(r)
 		m.jobSaved(kern.jobs[j.ID])
-		if is, _ := m.book.Get("alice"); (is.Spent > 0) != k.spent || (is.Held() > 0) != k.held {
-			t.Errorf("%s: spent %v, held %v", name, is.Spent, is.Held())
+		if is, _ := m.book.Get("alice"); (is.Spent > 0) != k.spent || (is.InLiens() > 0) != k.lien {
+			t.Errorf("%s: spent %v, in liens %v", name, is.Spent, is.InLiens())
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (p *partSite) save(c grid.Change) {
 		delete(p.beside[c.Kind], c.Key)
 	default:
 		p.beside[c.Kind][c.Key] = c.Record
-		if b, is := c.Record.(*grid.Budget); is && (b.Free() < 0 || b.Granted != b.Free()+b.Held()+b.Spent) {
+		if b, is := c.Record.(*grid.Budget); is && (b.Free() < 0 || b.Granted != b.Free()+b.InLiens()+b.Spent) {
 			p.s.w.t.Fatalf("%s: %+v\n%s", p.s.name, *b, p.s.w.story(""))
 		}
 		if a, is := c.Record.(*grid.Allocation); is {

@@ -15,7 +15,7 @@ func budgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "budget --config FILE",
 		Short: "Show the budgets of the users of the site",
-		Long: `budget lists what each user of the site is granted by budgets: in gbroker.yaml, what he has spent at sites with prices, what is held for
+		Long: `budget lists what each user of the site is granted by budgets: in gbroker.yaml, what he has spent at sites with prices, what is in liens for
 his jobs that are there or go there, and what is free. GRANTED is "-" of one whom the file names no more: he may pay anything, and what he
 has spent counts again when he is named again. A user who is not listed has no budget.`,
 		Example: "  gbroker budget --config FILE\n  gbroker budget --json --config FILE | jq '.[] | select(.free < 10) | .user'",
@@ -38,13 +38,13 @@ has spent counts again when he is named again. A user who is not listed has no b
 
 func printBudgets(w io.Writer, list []api.Budget) error {
 	t := cli.Fitted(w, 0)
-	fmt.Fprintln(t, "USER\tGRANTED\tSPENT\tHELD\tFREE\tJOBS HELD FOR\t")
+	fmt.Fprintln(t, "USER\tGRANTED\tSPENT\tIN LIENS\tFREE\tJOBS WITH LIENS\t")
 	for _, b := range list {
 		granted, free := "-", "-"
 		if b.Granted != nil && b.Free != nil {
 			granted, free = cli.Amount(*b.Granted), cli.Amount(*b.Free)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", b.User, granted, cli.Amount(b.Spent), cli.Amount(b.Held), free, len(b.Holds))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", b.User, granted, cli.Amount(b.Spent), cli.Amount(b.InLiens), free, len(b.Liens))
 	}
 	return t.Flush()
 }

@@ -16,8 +16,8 @@ func (p *program) budget() *cobra.Command {
 		Use:   "budget",
 		Short: "Show what you may pay at sites with prices",
 		Long: `Show what the administrator of your site has granted you to pay at sites with prices, in their unit: what you have spent, what
-is held for your jobs that are there or go there (the most that each can cost), and what is free. When a job has ended it is charged for what it
-has run, and the rest of what was held is free again; a job that is LOST costs nothing, unless its result comes after all.`,
+is in liens, kept back for your jobs that are there or go there (the most that each can cost), and what is free. When a job has ended it is charged
+for what it has run, and the rest of its lien is free again; a job that is LOST costs nothing, unless its result comes after all.`,
 		Example: "  gclient budget\n  gclient budget --json | jq '.[0].free'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,11 +36,11 @@ func printBudgets(w io.Writer, list []api.Budget) error {
 	t := cli.Fitted(w, 0)
 	for _, b := range list {
 		if b.Granted == nil || b.Free == nil {
-			fmt.Fprintf(t, "%s\tmay pay anything; %s spent, %s held\t\n", printable(b.User), cli.Amount(b.Spent), cli.Amount(b.Held))
+			fmt.Fprintf(t, "%s\tmay pay anything; %s spent, %s in liens\t\n", printable(b.User), cli.Amount(b.Spent), cli.Amount(b.InLiens))
 		} else {
-			fmt.Fprintf(t, "%s\tgranted %s = %s spent + %s held + %s free\t\n", printable(b.User), cli.Amount(*b.Granted), cli.Amount(b.Spent), cli.Amount(b.Held), cli.Amount(*b.Free))
+			fmt.Fprintf(t, "%s\tgranted %s = %s spent + %s in liens + %s free\t\n", printable(b.User), cli.Amount(*b.Granted), cli.Amount(b.Spent), cli.Amount(b.InLiens), cli.Amount(*b.Free))
 		}
-		for _, h := range b.Holds {
+		for _, h := range b.Liens {
 			note := ""
 			if h.Back {
 				note = ", LOST: given back"

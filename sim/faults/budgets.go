@@ -9,8 +9,8 @@ import (
 
 // Budgets, and what must hold of them, in a third of the histories that have jobs over several sites; there all sites have prices:
 //
-//	S16  by each journal, at each save, what a user was granted is what is free, held and spent; nothing is free below 0,
-//	     and nothing is held twice for one job, or for one that has ended; what was given back is of one that is LOST
+//	S16  by each journal, at each save, what a user was granted is what is free, in liens and spent; nothing is free below 0,
+//	     and no job has two liens, or one when it has ended; what was given back is of one that is LOST
 
 // grantedTo is what each user of these histories may pay: enough for all that he has.
 const grantedTo grid.Amount = 1e15
@@ -44,12 +44,12 @@ func (d *disk) loadBudgets() (list []grid.Budget) {
 
 // budgetSaved checks S16.
 func (t *truth) budgetSaved(s *site, b *grid.Budget) {
-	if b.Granted != b.Free()+b.Held()+b.Spent || b.Free() < 0 || b.Spent < 0 {
+	if b.Granted != b.Free()+b.InLiens()+b.Spent || b.Free() < 0 || b.Spent < 0 {
 		s.w.violate("S16", "", "%s saves a budget that is not right: %+v", s.name(), *b)
 	}
-	for i, h := range b.Holds {
-		if slices.ContainsFunc(b.Holds[:i], func(o grid.BudgetHold) bool { return o.Job == h.Job }) || h.Amount <= 0 {
-			s.w.violate("S16", h.Job, "%s holds twice, or nothing, for one job: %+v", s.name(), *b)
+	for i, h := range b.Liens {
+		if slices.ContainsFunc(b.Liens[:i], func(o grid.Lien) bool { return o.Job == h.Job }) || h.Amount <= 0 {
+			s.w.violate("S16", h.Job, "%s has two liens, or one of nothing, for one job: %+v", s.name(), *b)
 		}
 	}
 	if b.Spent > 0 {
@@ -57,12 +57,12 @@ func (t *truth) budgetSaved(s *site, b *grid.Budget) {
 	}
 }
 
-// leftBudgets: nothing is held for a job that has ended.
+// leftBudgets: no job that has ended has a lien.
 func (w *world) leftBudgets(s *site) {
 	for _, b := range s.disk.loadBudgets() {
-		for _, h := range b.Holds {
+		for _, h := range b.Liens {
 			if r := s.disk.records[h.Job]; r == nil || r.State.Terminal() && !(h.Back && r.State == grid.Lost) {
-				w.violate("S16", h.Job, "%s has ended, and %s still holds %v for it (given back: %t)", h.Job, s.name(), h.Amount, h.Back)
+				w.violate("S16", h.Job, "%s has ended, and %s still has a lien of %v for it (given back: %t)", h.Job, s.name(), h.Amount, h.Back)
 			}
 		}
 	}

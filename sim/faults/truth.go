@@ -24,7 +24,7 @@ import (
 //	S10  a group is whole or absent (and S11, S12: groups.go)
 //	S13  none starts that its home keeps back (and S14: terms.go)
 //	S15  what is wished for at another broker is done once (asker.go)
-//	S16  a budget is what is free, held and spent of it (budgets.go)
+//	S16  a budget is what is free, in liens and spent of it (budgets.go)
 //	S17  a task of a workflow begins when it may, with what it needs, and as often as it may (and S18: flows_truth.go)
 //
 // Programs and owners are here, what users are told in told.go, and what is not held

@@ -9,7 +9,7 @@ import (
 	"gbroker/test/cluster"
 )
 
-// What a user may pay elsewhere is held while his job is there, and settled by what it has run, also by a broker that was killed
+// What a user may pay elsewhere is kept back by a lien while his job is there, and settled by what it has run, also by a broker that was killed
 // meanwhile. What costs more than is free is refused: with a fee when it is handed in, else at the sites that ask more.
 func TestBudget(t *testing.T) {
 	t.Parallel()
@@ -29,21 +29,21 @@ func TestBudget(t *testing.T) {
 		if len(list) != 1 || list[0].User != who.Username || list[0].Granted == nil || *list[0].Granted != 100 || list[0].Free == nil {
 			t.Fatalf("the budget is %+v", list)
 		}
-		if free := 100 - list[0].Held - list[0].Spent; *list[0].Free-free > 1e-6 || free-*list[0].Free > 1e-6 {
+		if free := 100 - list[0].InLiens - list[0].Spent; *list[0].Free-free > 1e-6 || free-*list[0].Free > 1e-6 {
 			t.Fatalf("the sum is wrong: %+v", list[0])
 		}
 		return list[0]
 	}
 	paid := work{script: "sleep 6", cpus: 4, walltime: 30} // 4 cores at 1200 an hour: 40 at most
 	id := paid.submit(t, a, dir, "paid")
-	eventually(t, "40 are held", func() bool { return mine().Held == 40 && string(mine().Holds[0].Job) == id })
+	eventually(t, "40 are in liens", func() bool { return mine().InLiens == 40 && string(mine().Liens[0].Job) == id })
 	a.Kill()
 	start(t, a)
-	if is := mine(); is.Held != 40 && is.Spent == 0 {
+	if is := mine(); is.InLiens != 40 && is.Spent == 0 {
 		t.Errorf("after the kill the budget is %+v", is)
 	}
 	completes(t, a, id)
-	eventually(t, "it is settled", func() bool { return mine().Held == 0 })
+	eventually(t, "it is settled", func() bool { return mine().InLiens == 0 })
 	if is := mine(); is.Spent < 7 || is.Spent > 40 {
 		t.Errorf("a job of 6 s was charged %v", is.Spent)
 	}
@@ -58,7 +58,7 @@ func TestBudget(t *testing.T) {
 	})
 	free := work{script: "true", cpus: 1}
 	completes(t, a, free.submit(t, a, dir, "free"))
-	if is := mine(); is.Held != 0 {
+	if is := mine(); is.InLiens != 0 {
 		t.Errorf("in the end the budget is %+v", is)
 	}
 	client(t, a, "cancel", id)
