@@ -200,6 +200,7 @@ func TestObstaclesOfALostBranch(t *testing.T) {
 
 	lost := obstacle{"the journal was lost", func(s *atGate) { s.anew = true }, untilLearnt}
 	closedBy(t, "deny", ofHere, func(s *atGate) gate { return s.gates.beforeDenying() }, journalBack, lost, someSilent)
+	closedBy(t, "decline", ofHere, func(s *atGate) gate { return s.gates.beforeDeclining(s.job) }, journalBack, notReconcile)
 	dismiss := func(s *atGate) gate { return s.gates.beforeDismissing(her) }
 	closedBy(t, "dismiss", ofHere, dismiss, journalBack, lost, someSilent,
 		obstacle{"who claims it has not said what he saw", func(s *atGate) { s.members[her].live, s.members[her].told = grid.Dead, false }, untilNeighbours},

@@ -166,6 +166,18 @@ func (c *gates) beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.
 	return forAnother
 }
 
+// beforeDeclining is what has to be known before this site gives its word never to own a job that is PREPARED: what
+// others and its control directory tell of the branches of this journal that are lost, as one of those may have owned it.
+func (c *gates) beforeDeclining(j *job) gate {
+	switch {
+	case c.recovery.recounting():
+		return untilAll
+	case j.unreconciled():
+		return untilDirectory
+	}
+	return open
+}
+
 // beforeTaking is what has to be known before a Commit makes this site the owner, by its certificate: the commit of an
 // owner elsewhere than home is not taken without a chain that proves it.
 func (c *gates) beforeTaking(j *job, chain []grid.Certificate) gate {

@@ -154,7 +154,7 @@ func (c *recovery) onSeen(from grid.PeerID, m wire.Seen) {
 		case at.Sequence > maxSequence: // no journal comes so far
 		case !same && !ours:
 			c.bereft = true
-		case !c.reaches(at) && !c.settled(at):
+		case !c.reaches(at):
 			c.rolledBackTo(from, at)
 		}
 		ours = ours || same

@@ -183,6 +183,37 @@ func TestACommitToWhatIsForgotten(t *testing.T) {
 	}
 }
 
+// What was READY is in a branch that is lost. Nobody that is asked about that branch knows of the job: who is told again that it was
+// committed to him does not ask for ever, and gives his word never to own it.
+func TestWhatWasReadyInALostBranchIsDeclined(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	at, lost := grid.Epoch{Term: 1, Hop: 9}, in(3, 15)
+	handoff := wire.HandoffID{Job: j.ID, Epoch: at, To: me, Digest: wire.JobDigest(j)}
+	d := grid.Certificate{Epoch: at, To: me, Signature: signature(her, wire.CertificateText(j.ID, wire.JobDigest(j), at, me))}
+	prepared := grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: at}}}
+	reply := Message{her, wire.InquireReply{Handoff: handoff, Verdict: wire.VerdictCommitted, Owner: me, Certificate: d, Ready: lost}}
+
+	c := branch(prepared)
+	c.Step(1_000_001, reply)
+	if r := c.jobs[j.ID].rec.Role; r != grid.Prepared || c.recovery.rolled == nil {
+		t.Fatalf("before all were asked it is %s, rolled back %t", r, c.recovery.rolled != nil)
+	}
+	c.Step(1_000_002, Message{her, wire.Recounted{Claims: []wire.Claim{{Job: j.ID, Epoch: at, Yours: true}}}})
+	c.Step(1_000_002, Message{him, wire.Recounted{}})
+	if !settled(c, 1_000_003) {
+		t.Fatal("it asks for ever")
+	}
+	now := c.now + 1
+	if m := sentTo(c.Step(now, Message{her, wire.Commit{Handoff: handoff, Certificate: d, Ready: lost}}), her); len(m) != 1 || m[0].Kind() != wire.KindUnknown || c.recovery.rolled != nil {
+		t.Errorf("to the Commit it says %+v, rolled back once more %t", m, c.recovery.rolled != nil)
+	}
+	m := sentTo(c.Step(now+1, reply), her)
+	if r := c.jobs[j.ID].rec.Role; r != grid.Declined || len(m) != 1 || m[0].Kind() != wire.KindDeclined || c.recovery.rolled != nil {
+		t.Errorf("when all were asked it is %s, says %+v, rolled back once more %t", r, m, c.recovery.rolled != nil)
+	}
+}
+
 // After the commit Declined gives a job back from the life that was READY, or where it says that
 // its journal reaches that.
 func TestDeclinedByALaterLife(t *testing.T) {

@@ -16,7 +16,7 @@ func (c *ownership) preparedDue(j *job) {
 	if j.rec.Role != grid.Prepared {
 		return
 	}
-	if c.now-j.heard > c.cfg.Decline && !j.unreconciled() {
+	if c.now-j.heard > c.cfg.Decline && c.gates.beforeDeclining(j) == open {
 		c.decline(j, "no word from its owner for too long")
 		return
 	}
@@ -82,7 +82,7 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 		j.heard = c.now
 	case wire.VerdictCommitted:
 		if c.gates.beforeBelievingReady(m.Ready) != open {
-			c.recovery.rolledBackTo(from, m.Ready)
+			c.readyLost(j, from, m.Ready)
 			return
 		}
 		owner := j.rec.Owner
@@ -103,6 +103,15 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 		// It has lost its journal, or what it did with the offer: it can neither commit nor withdraw it any more.
 		c.decline(j, "its owner does not know it any more")
 		c.recovery.askOwner(j)
+	}
+}
+
+// readyLost: what was READY is in a branch of this journal that is lost, and may have owned the job. Once all were asked about that
+// branch, nothing more will be known of it: that this one never owns the job is all that there is to say.
+func (c *ownership) readyLost(j *job, seenBy grid.PeerID, ready grid.JournalID) {
+	c.recovery.rolledBackTo(seenBy, ready)
+	if c.gates.beforeDeclining(j) == open {
+		c.decline(j, "it was ready in a part of its journal that is lost")
 	}
 }
 

@@ -54,8 +54,11 @@ func (r *rollback) note(at grid.JournalID) bool {
 }
 
 // rolledBackTo: a member has seen a position that this journal does not reach. If it has
-// answered already, it is asked again: what it saw may have reached it since.
+// answered already, it is asked again: what it saw may have reached it since. Of a branch about which all were asked it is no news.
 func (c *recovery) rolledBackTo(from grid.PeerID, at grid.JournalID) {
+	if c.settled(at) {
+		return
+	}
 	if c.rolled == nil {
 		c.rolledBack(c.hasSeen(from), at)
 		return
