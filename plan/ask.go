@@ -27,13 +27,27 @@ type finder struct {
 	ends   []grid.Tick         // and when those end, ascending
 	asked  []asked             // those that fall under caps
 	shop   workshop
+	kinds  []*class // that were asked for, beside those of the plan
+	last   work     // what was asked for last
 }
 
 func (p *Plan) finder() *finder {
 	return &finder{Plan: p, seeker: newSeeker(p.ground, p.free)}
 }
 
-// ask leaves the place in the placer.
+// kind is the class of a demand, found once.
+func (f *finder) kind(queue grid.QueueName, d *grid.Demand) *class {
+	for _, c := range f.kinds {
+		if c.is(queue, d) {
+			return c
+		}
+	}
+	c := f.class(queue, d, false)
+	f.kinds = append(f.kinds, c)
+	return c
+}
+
+// ask leaves the place in the placer; the work is the finder's until the next question.
 func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 	asked := *q
 	asked.Queue = cmp.Or(q.Queue, f.standard)
@@ -44,8 +58,9 @@ func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 	asked.Demand = formed
 	q = &asked
 	f.shop.pieces, f.shop.needs = f.shop.pieces[:0], f.shop.needs[:0]
-	w := f.shop.work(f.ground, &q.Demand, q.Limit, f.class(q.Queue, &q.Demand, false))
-	if r := f.refuse(&w, q, f.placer); r != nil {
+	f.last = f.shop.work(f.ground, &q.Demand, q.Limit, f.kind(q.Queue, &q.Demand))
+	w := &f.last
+	if r := f.refuse(w, q, f.placer); r != nil {
 		return 0, nil, r
 	}
 	if r := f.refuseNow(q.Queue); r != nil {
@@ -58,12 +73,12 @@ func (f *finder) ask(q *Question) (grid.Tick, *work, *grid.Refusal) {
 	from := max(q.NotBefore, f.at, room)
 	start := grid.Tick(never)
 	if from-f.at <= Horizon {
-		start = f.earliest(&w, from)
+		start = f.earliest(w, from)
 	}
 	if start-f.at > Horizon {
 		return 0, nil, &grid.Refusal{Kind: grid.Permanent, Reason: "beyond the horizon of 10 years"}
 	}
-	return start, &w, nil
+	return start, w, nil
 }
 
 func (f *finder) earliest(w *work, from grid.Tick) grid.Tick {

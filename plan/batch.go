@@ -14,16 +14,18 @@ import (
 // A Batch belongs to one goroutine; the plan it came from stays as it is.
 type Batch struct {
 	f     *finder
-	owned set // nodes whose lines are this batch's own
+	owned set // nodes whose lines are this batch's own; nil: all is the plan's, as nobody has come yet
 }
 
 // Batch begins a row of questions.
-func (p *Plan) Batch() *Batch {
-	f := p.finder()
-	f.lines = slices.Clone(p.free.lines)
-	f.profile = p.free.profile.clone()
+func (p *Plan) Batch() *Batch { return &Batch{f: p.finder()} }
+
+// own copies of the plan what changes when somebody comes.
+func (b *Batch) own() {
+	f := b.f
+	f.lines, f.profile = slices.Clone(f.lines), f.profile.clone()
 	f.starts = make(map[int][]grid.Tick)
-	return &Batch{f: f, owned: newSet(len(p.nodes))}
+	b.owned = newSet(len(f.nodes))
 }
 
 // Ask is the earliest start of one more job; the job then counts as coming, if that is before its Before.
@@ -48,6 +50,9 @@ func (b *Batch) take(q *Question, start grid.Tick, w *work) {
 
 // allocate takes what the placer found, from start to end.
 func (b *Batch) allocate(start, end grid.Tick) {
+	if b.owned == nil {
+		b.own()
+	}
 	f := b.f
 	var cores int64
 	for i, p := range f.placer.parts {

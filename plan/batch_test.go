@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -139,6 +140,26 @@ func TestBatchWithoutWhoStays(t *testing.T) {
 		}
 		if got, want := answer(start+1), answer(0); got != want {
 			t.Fatalf("behind one that comes in time %v, in any case %v", got, want)
+		}
+	})
+}
+
+// As long as nobody comes, each answer of a row is that of the plan, whatever was asked before it.
+func TestBatchToWhichNobodyComesAnswersAsThePlan(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t, 2)
+		p := Build(s)
+		b := p.Batch()
+		for k := range 8 {
+			q := Question{Demand: drawDemand(t, 2, true), Limit: grid.Tick(rapid.IntRange(1, 60).Draw(t, "limit")),
+				NotBefore: s.At + grid.Tick(rapid.IntRange(0, 80).Draw(t, "delivery"))}
+			start, refusal := p.Ask(q)
+			q.Before = q.NotBefore
+			got, gotRefusal := b.Ask(q)
+			if got != start || !reflect.DeepEqual(refusal, gotRefusal) {
+				t.Fatalf("question %d: the batch says %v %v, the plan %v %v", k+1, got, gotRefusal, start, refusal)
+			}
 		}
 	})
 }

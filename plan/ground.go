@@ -47,6 +47,11 @@ type class struct {
 	nodes  set
 }
 
+// is tells that a demand in a queue may use these nodes.
+func (c *class) is(queue grid.QueueName, d *grid.Demand) bool {
+	return c.queue == queue && alikeInKind(&c.demand, d)
+}
+
 func newGround(s *Snapshot) *ground {
 	g := &ground{site: s.Site, nodes: s.Nodes, queues: s.Queues, width: 1, standard: s.Default, shapes: s.Shapes, stopped: s.Stopped, why: s.Why, caps: s.Caps, ours: s.Ours}
 	for i := range s.Nodes {
@@ -105,7 +110,7 @@ func (g *ground) of(n int) []int64 { return g.full[n*g.width : (n+1)*g.width] }
 // class finds the nodes for a demand; keep remembers a class that is new.
 func (g *ground) class(queue grid.QueueName, d *grid.Demand, keep bool) *class {
 	for _, c := range g.classes {
-		if c.queue == queue && alikeInKind(&c.demand, d) {
+		if c.is(queue, d) {
 			return c
 		}
 	}

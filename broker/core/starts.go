@@ -86,11 +86,12 @@ func (c *estimator) tellStarts(s plan.Snapshot, o forecast) {
 
 // startsOf asks the plan for each class.
 func (c *estimator) startsOf(s plan.Snapshot, p plan.Ensemble) grid.Starts {
+	b := p.Batch()
 	t := grid.Starts{Processes: startProcesses(loadOf(s).Cores), Walltimes: startWalltimes, Whole: len(s.Nodes) == 1}
 	for _, n := range t.Processes {
 		d := grid.Demand{Chunks: []grid.Chunk{{Count: n, Processes: 1, Cores: 1}}}
 		for _, w := range t.Walltimes {
-			start, refusal := p.Ask(plan.Question{Demand: d, Limit: c.limit(w), NotBefore: s.At, Trait: c.shape(d, w), Walltime: w})
+			start, refusal := b.Ask(plan.Question{Demand: d, Limit: c.limit(w), NotBefore: s.At, Before: s.At, Trait: c.shape(d, w), Walltime: w}) // nobody comes
 			wait := grid.Unforeseen
 			if refusal == nil {
 				wait = min(max(0, start-s.At), grid.Unforeseen)
