@@ -342,11 +342,11 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 		c.home.terminal(j, grid.Lost)
 		return
 	}
+	j.rec.Unfenced = j.rec.Unfenced || harmful
 	if j.unsupplied() { // this journal lacks its files
 		c.save(j, why+": it starts here if its files come again")
 		return
 	}
-	j.rec.Unfenced = j.rec.Unfenced || harmful
 	c.home.runAgain(j, "at a new term: "+why)
 }
 

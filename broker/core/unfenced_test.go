@@ -33,3 +33,21 @@ func TestACancelOfWhatMayStillRunElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// Likewise of what waits for its files at a home that was set back: she may have it, files and all.
+func TestACancelOfWhatWaitsForItsFilesAndMayRunElsewhere(t *testing.T) {
+	t.Parallel()
+	for harmful, want := range map[bool]grid.State{true: grid.Lost, false: grid.Killed} {
+		job := jobOf(me, "a", "1")
+		job.Rerunnable = true
+		c := bare(grid.Record{Job: job, State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+		j := c.jobs[job.ID]
+		c.Step(1_000_000, Reconciled{All: true, Jobs: []grid.JobID{job.ID}})
+		j.recovered = false // its neighbours have spoken
+		c.recovery.unknownFate(j, "she", harmful)
+		c.Step(1_000_002, CancelRequest{Token: 2, Job: job.ID, By: job.User.Name})
+		if j.rec.State != want {
+			t.Errorf("she may run it: %t; it is told to be %s, want %s", harmful, j.rec.State, want)
+		}
+	}
+}
