@@ -60,7 +60,8 @@
 //	                                 its home, or another owner, was set back   that site may have got it
 //	                                   to owning it, or got it before it noticed
 //	                                   that or was started again, and need not
-//	                                   wait for the word of a site
+//	                                   wait for the word of a site; also where
+//	                                   its home has begun a term since
 //	                                 its home, and a site that had it, have     both have forgotten its end
 //	                                   lost what they wrote of it
 //	                                 a site where it was had a duplicate then,  its control directory may be

@@ -183,7 +183,8 @@ func (f *fact) behind(s *site, e grid.Epoch) bool {
 
 // mayBeLost: the home's administrator has said of a site that had the job that it will not come
 // back; or the home has lost what it wrote of the job: it does not know it any more, or
-// does not know who has it, and one who may need not be asked, or another owner does not; or both have forgotten its end.
+// does not know, or did not when it started it again, who has it, and one who may need not be asked, or another owner does not; or both have
+// forgotten its end.
 func (f *fact) mayBeLost(now grid.Tick) bool {
 	for s, since := range f.had {
 		if f.home.forgot[s.peer] >= since || f.home.forgetting[s.peer] {
@@ -191,15 +192,19 @@ func (f *fact) mayBeLost(now grid.Tick) bool {
 		}
 	}
 	return f.learnt || f.unwritten || slices.ContainsFunc(f.home.lapses, f.forgetsRemoval) || f.forgottenByBoth() || slices.ContainsFunc(f.home.w.sites, func(s *site) bool {
-		return f.doubtful[s] && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && s.unheard(o, now) })
+		return (f.doubtful[s] || s == f.home && f.raised) && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && s.unheard(o, now) })
 	})
 }
 
-// doubts notes what a site saves of whether it owns the job; that it has given it up is the end of a doubt.
+// doubts notes what a site saves of whether it owns the job; that it has given it up is the end of a doubt. That its home begins
+// a term is not: who may have it still has it then.
 func (f *fact) doubts(s *site, r *grid.Record) {
 	switch {
 	case r.Uncertain && f.mayDoubt(s, r.Epoch):
 		f.doubtful[s] = true
+	case f.doubtful[s] && s == f.home && r.Role == grid.Owning && r.Epoch.Hop == 0 && f.owners[r.Epoch] == nil:
+		f.raised = true
+		delete(f.doubtful, s)
 	case !r.Uncertain && r.State != grid.Lost && r.End != grid.Lost:
 		delete(f.doubtful, s)
 	}

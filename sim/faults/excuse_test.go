@@ -298,6 +298,15 @@ func TestLostTakesAReason(t *testing.T) {
 			x.doubts(x.a, at(150), true)
 			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning}})})
 		}, true},
+		{"the same, and it starts it again at a new term, as it cannot know", func(x *scene) {
+			x.doubts(x.a, at(150), true)
+			x.raises()
+		}, false},
+		{"its home was set back, all were asked, and it starts it again at a new term", func(x *scene) {
+			x.doubts(x.a, at(150), true)
+			delete(x.a.forgot, x.c.peer)
+			x.raises()
+		}, true},
 		{"its home was set back, and knows who has it", func(x *scene) {
 			x.a.disk.records["job"] = &grid.Record{State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: x.b.peer}}
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})

@@ -21,6 +21,17 @@ func (x *scene) doubts(s *site, got grid.Tick, had bool) {
 	x.w.truth.saved(s, []grid.Change{grid.Saved(r)})
 }
 
+// raises has the home begin a term of the job, twice saved, and hand it on.
+func (x *scene) raises() {
+	save := func(role grid.Role, hop uint32) {
+		r := &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: role, Owner: x.b.peer, Epoch: grid.Epoch{Term: 2, Hop: hop}}}
+		x.w.truth.saved(x.a, []grid.Change{grid.Saved(r)})
+	}
+	save(grid.Owning, 0)
+	save(grid.Owning, 0)
+	save(grid.Watching, 1)
+}
+
 // learn has the home save the job as one of which it does not know who owns it.
 func (x *scene) learn() {
 	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching}})})

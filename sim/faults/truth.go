@@ -83,6 +83,7 @@ type fact struct {
 	unsupplied bool           // that its files came
 	unwished   bool           // that it is to be cancelled
 	doubtful   map[*site]bool // whether another has it: that site was set back, and may have given it away; see doubts
+	raised     bool           // its home began a term of it while that was doubtful there
 	read       map[*site]bool // it was open in the journal of that site when its broker started last
 	unwritten  bool           // the control directory of an attempt, at any site, with its whole machine
 	learnt     bool           // and has learnt it again from one who was to get it: nobody knows who owns it
