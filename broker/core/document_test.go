@@ -135,3 +135,21 @@ func TestAJobWhoseFilesComeIsNotBrief(t *testing.T) {
 		t.Errorf("%d bytes are in the journal alone", k.brief)
 	}
 }
+
+// A job that becomes brief keeps its digest: that which is known, also where it is of another version, or that of all its texts.
+func TestABriefJobKeepsItsDigest(t *testing.T) {
+	t.Parallel()
+	of := jobOf(her, "b", "1")
+	of.Program.Arguments = []string{strings.Repeat("x", 20<<10)}
+	own := wire.JobDigest(of)
+	for name, known := range map[string]grid.Hash{"not reckoned": {}, "reckoned": own, "of another version": {1}} {
+		want := known
+		if known == (grid.Hash{}) {
+			want = own
+		}
+		j := &job{rec: grid.Record{Job: of}, digest: known}
+		if j.letTextsGo(); j.sum() != want || j.digestHere() != own {
+			t.Errorf("%s: the job has %v, this version %v", name, j.sum(), j.digestHere())
+		}
+	}
+}

@@ -130,3 +130,30 @@ func TestCancelFollowsTheJob(t *testing.T) {
 		t.Error("the open Commit does not carry it")
 	}
 }
+
+// What is kept here takes space, and nothing else: the files of a job went with its end unless this is its home, or they are kept beside.
+func TestWhatTakesSpaceOfResults(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		home   grid.PeerID
+		change func(*grid.Record)
+		size   int64
+	}{
+		"it runs":                     {me, func(r *grid.Record) { r.State = grid.Running }, 0},
+		"it has ended at home":        {me, func(*grid.Record) {}, 600},
+		"it has ended elsewhere":      {her, func(r *grid.Record) { r.Role, r.Owner = grid.Tombstone, me }, 0},
+		"what it left is kept beside": {her, func(r *grid.Record) { r.Role, r.Owner, r.Kept = grid.Tombstone, me, true }, 600},
+	} {
+		o := &others{}
+		site := map[grid.PeerID]grid.SiteName{me: "a", her: "b"}[k.home]
+		r := grid.Record{Job: jobOf(k.home, site, "1"), State: grid.Completed, Submitted: 999_000, Ended: 999_500,
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: her}, Run: grid.Run{End: grid.Completed, Outputs: grid.Manifest{{Path: "out", Size: 600}}}}
+		k.change(&r)
+		kern := kernelOf(o, r)
+		kern.cfg.Keep = grid.Day
+		m := &home{kernel: kern, budgets: o, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
+		if size, drop := m.retained(r.Job.ID, 0); size != k.size || drop {
+			t.Errorf("%s: %d bytes, it is to go: %t", name, size, drop)
+		}
+	}
+}

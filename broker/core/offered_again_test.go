@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -127,6 +128,53 @@ func TestWhatAHomeNeedNotVerify(t *testing.T) {
 		j := &job{rec: grid.Record{Job: jobOf(me, "a", "1"), State: grid.Assigned, Tenure: grid.Tenure{Role: k.role, Owner: me, Epoch: at(2)}}}
 		if got := m.believe(j, k.chain, false); got != k.want {
 			t.Errorf("%s: %v, want: %v", name, got, k.want)
+		}
+	}
+}
+
+// What an offer of a job that is known here is answered, by what there is of it; only what is new passes.
+func TestAnOfferOfAKnownJob(t *testing.T) {
+	t.Parallel()
+	at := func(hop uint32) grid.Epoch { return grid.Epoch{Term: 1, Hop: hop} }
+	for name, k := range map[string]struct {
+		home    grid.PeerID
+		role    grid.Role
+		state   grid.State
+		handoff grid.Handoff
+		hop     uint32 // of the offer; the record's is 3
+		want    string // "new" passes
+	}{
+		"prepared for this very offer":       {her, grid.Prepared, grid.Assigned, grid.Handoff{To: me, Epoch: at(5)}, 5, "Ready"},
+		"prepared for a newer one":           {her, grid.Prepared, grid.Assigned, grid.Handoff{To: me, Epoch: at(6)}, 5, ""},
+		"prepared for an older one":          {her, grid.Prepared, grid.Assigned, grid.Handoff{To: me, Epoch: at(4)}, 5, "new"},
+		"owned by this very offer":           {her, grid.Owning, grid.Assigned, grid.Handoff{}, 3, "Owned"},
+		"owned since by another":             {her, grid.Tombstone, grid.Moving, grid.Handoff{}, 3, "Owned"},
+		"owned, and the offer is newer":      {her, grid.Owning, grid.Assigned, grid.Handoff{}, 5, "Refuse"},
+		"the offer is older than the owner":  {her, grid.Tombstone, grid.Moving, grid.Handoff{}, 2, "Refuse"},
+		"handed on, and it comes back":       {her, grid.Tombstone, grid.Moving, grid.Handoff{}, 5, "new"},
+		"its end is known at home":           {me, grid.Watching, grid.Completed, grid.Handoff{}, 5, ""},
+		"its end is known elsewhere":         {her, grid.Tombstone, grid.Completed, grid.Handoff{}, 5, "new"},
+		"it was prepared at home, and died":  {me, grid.Watching, grid.Assigned, grid.Handoff{To: me, Epoch: at(5)}, 5, ""},
+		"another was prepared at home":       {me, grid.Watching, grid.Assigned, grid.Handoff{To: me, Epoch: at(4)}, 5, "new"},
+		"home gave it to another by that":    {me, grid.Watching, grid.Assigned, grid.Handoff{To: him, Epoch: at(5)}, 5, "new"},
+		"declined":                           {her, grid.Declined, grid.Assigned, grid.Handoff{To: me, Epoch: at(5)}, 5, "Declined"},
+		"an older one was declined":          {her, grid.Declined, grid.Assigned, grid.Handoff{To: me, Epoch: at(4)}, 5, "new"},
+		"its own commit to another is open":  {her, grid.Tombstone, grid.Moving, grid.Handoff{Phase: grid.Committed, To: him, Epoch: at(4)}, 5, ""},
+		"its own offer to another was ended": {her, grid.Tombstone, grid.Moving, grid.Handoff{To: him, Epoch: at(4)}, 5, "new"},
+	} {
+		o := &others{}
+		of := jobOf(k.home, map[grid.PeerID]grid.SiteName{me: "a", her: "b"}[k.home], "1")
+		kern := kernelOf(o, grid.Record{Job: of, State: k.state, Tenure: grid.Tenure{Role: k.role, Owner: him, Epoch: at(3), Handoff: k.handoff}})
+		m := &ownership{kernel: kern, estimator: &estimator{kernel: kern}, execution: o, gates: o, home: o, recovery: o, search: o, terms: o}
+		got := ""
+		if m.offerAgain(kern.jobs[of.ID], her, offerOf(of, k.hop, 0)) {
+			got = "new"
+		}
+		for _, answer := range sentTo(kern.out, her) {
+			got += strings.TrimPrefix(fmt.Sprintf("%T", answer), "wire.")
+		}
+		if got != k.want {
+			t.Errorf("%s: %q, want %q", name, got, k.want)
 		}
 	}
 }

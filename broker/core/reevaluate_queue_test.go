@@ -216,3 +216,37 @@ func TestWhoStaysCountsInNoPlan(t *testing.T) {
 		}
 	}
 }
+
+// A job that waits here is told when it starts by what is likely, and by what is safe if that has it too.
+func TestTheRowOfAJobThatStays(t *testing.T) {
+	t.Parallel()
+	of := jobOf(me, "a", "1")
+	of.Demand.Chunks[0].Count = 4
+	now := grid.Tick(1_000_000)
+	site := func(end grid.Tick, waiting ...plan.Waiting) *plan.Plan {
+		s := plan.Snapshot{At: now, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n", Cores: 4}}, Waiting: waiting}
+		if end > now {
+			s.Running = []plan.Running{{Start: 1, End: end, Shares: []plan.Share{{Node: 0, Processes: 4, Cores: 4}}}}
+		}
+		return plan.Build(s)
+	}
+	here := plan.Waiting{Job: of.ID, Demand: of.Demand, Limit: grid.Minute}
+	likely := site(now+2000, here)
+	for name, k := range map[string]struct {
+		safe   *plan.Plan
+		unsure bool
+		want   grid.Tick
+	}{
+		"later":                      {site(now+3000, here), false, 3000},
+		"others may overtake it":     {site(now+3000, here), true, grid.Unsure},
+		"at once, whoever comes":     {site(now, here), true, 0},
+		"what is safe has it not":    {site(now + 3000), false, 2000},
+		"nor that, and it is unsure": {site(now + 3000), true, grid.Unsure},
+	} {
+		m := &search{kernel: kernelOf(&others{})}
+		m.passes.own = ownPlan{forecast: forecast{likely: plan.Ensemble{likely}, safe: k.safe, unsure: k.unsure}}
+		if row := m.staying(&job{rec: grid.Record{Job: of}}); row.Refusal != nil || row.Wait != 2000 || row.Safe != k.want {
+			t.Errorf("%s: %+v", name, row)
+		}
+	}
+}

@@ -211,3 +211,35 @@ func TestWaitsForNothing(t *testing.T) {
 		}
 	}
 }
+
+// What the batch system is at for a reservation is counted: each word of it, that one is made or ended, answers one question, and none answers
+// less than none.
+func TestWhatTheBatchSystemIsAtIsCounted(t *testing.T) {
+	t.Parallel()
+	for name, word := range map[string]func(*reservations){
+		"made":  func(m *reservations) { m.made(Reserved{ID: "r1"}) },
+		"ended": func(m *reservations) { m.ended(Unreserved{ID: "r1"}) },
+	} {
+		for asked, want := range []int{0, 0, 1, 2} {
+			d := newDesk(t, 1)
+			d.says(d.reserveFor("r1", 2_000_000, 60_000, "n1"))
+			w := d.core.reservations.work("r1")
+			w.asked = asked
+			if word(d.core.reservations); w.asked != want {
+				t.Errorf("%s, with %d asked: %d are left, not %d", name, asked, w.asked, want)
+			}
+		}
+	}
+}
+
+// Of the reservations of a journal those of this site are in its book, and those of other sites are what its users hold there.
+func TestReservationsOfAJournal(t *testing.T) {
+	t.Parallel()
+	cfg := signer(me, "a")
+	cfg.Reservations = []grid.Reservation{{ID: "r1", Site: me, State: grid.Confirmed, End: 2_000_000}, {ID: "r2", Site: her, State: grid.Confirmed, End: 2_000_000}}
+	c := New(cfg, nil, nil)
+	own, all := c.reservations.book.All(), c.holdings.all
+	if len(own) != 1 || own[0].ID != "r1" || len(all) != 1 || all["r2"] == nil {
+		t.Errorf("the book has %v, held elsewhere are %v", own, all)
+	}
+}

@@ -331,3 +331,32 @@ func TestAJobOfBeforeTheStartIsCancelledWhenAllHaveSpoken(t *testing.T) {
 		t.Errorf("when b has, it is %s", r.State)
 	}
 }
+
+// A refusal of a report that showed its certificates puts off the next one, as they are of no use now; any other leaves it when it is due.
+func TestWhenARefusedReportIsSaidAgain(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		role  grid.Role
+		known bool
+		off   bool
+	}{
+		"its certificates were shown":   {grid.Owning, false, true},
+		"they were not":                 {grid.Owning, true, false},
+		"they were, and it has gone on": {grid.Tombstone, false, false},
+	} {
+		o := &others{}
+		of := jobOf(her, "b", "1")
+		kern := kernelOf(o, grid.Record{Job: of, State: grid.Running, Tenure: grid.Tenure{Role: k.role, Owner: me}})
+		m := &home{kernel: kern, budgets: o, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
+		j := kern.jobs[of.ID]
+		j.known = k.known
+		kern.arm(j, onReport, 1)
+		want := kern.now + 1
+		if k.off {
+			want = kern.now + kern.cfg.Digest
+		}
+		if m.reportRefused(her, wire.Error{Of: wire.KindReport, Job: of.ID}); j.due[onReport] != want {
+			t.Errorf("%s: the next is said at %d, not at %d", name, j.due[onReport], want)
+		}
+	}
+}

@@ -139,3 +139,21 @@ func TestSpreadFollowsWhatGrows(t *testing.T) {
 		t.Errorf("%d of 1000 starts are later than told", late)
 	}
 }
+
+// A start of which nothing was told says nothing of how far off the estimates are.
+func TestSpreadIsOfWhatWasTold(t *testing.T) {
+	t.Parallel()
+	c := &estimator{}
+	account(c, 0, make([]grid.Tick, enoughOf)...)
+	now := grid.Estimate{}
+	before, late, early := c.spread(now), c.lateRank, c.earlyRank
+	for range enoughOf {
+		c.tally(run{queued: 1e12, started: 1e12 + grid.Hour})
+	}
+	if after := c.spread(now); after != before {
+		t.Errorf("%+v, and %+v with starts of which nothing was told", before, after)
+	}
+	if c.lateRank != late || c.earlyRank != early {
+		t.Errorf("the ranks were %+v and %+v, and are %+v and %+v", late, early, c.lateRank, c.earlyRank)
+	}
+}
