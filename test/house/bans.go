@@ -12,8 +12,9 @@ import (
 //	word       what is banned                        why
 //	name       packages called util, common, helper  such a package has no subject, and grows for ever
 //	doc        packages without a package comment    the comment is where a format or protocol is specified
-//	sleep      time.Sleep in tests, and to receive   a test that sleeps is slow or flaky: wait for the
-//	           of time.After alone (see [pauses])    condition (in a synctest bubble it is free; see [bubbles])
+//	sleep      time.Sleep in tests, and its like,    a test that sleeps is slow or flaky: wait for the
+//	           as a receive of time.After            condition (in a synctest bubble it is free; see [bubbles])
+//	           alone (see [pauses])
 //	           time.Sleep outside of programs        nobody can end it early, and tests that call it sleep too
 //	dot        imports by a dot                      what is used must be seen, by readers and by these rules
 //	print      fmt.Print, fmt.Scan and println       what a program prints is decided in its main; a library

@@ -3,19 +3,23 @@ package house
 import (
 	"go/ast"
 	"go/token"
+	"strconv"
 )
 
 // pauses are the places of a file that wait for a time to pass and for nothing else, as time.Sleep does:
 //
-//   - a receive of what time.After, time.Tick, time.NewTimer or time.NewTicker has just made, or of a variable that was made by
-//     After or NewTimer (one of a ticker looks again), or of the Done of a context that was made with a time;
+//   - a receive, or a loop over what comes, of what time.After, time.Tick, time.NewTimer or time.NewTicker has just made, or of a variable that
+//     was made by After or NewTimer (one of a ticker looks again), or of the Done of a context that was made with a time, or of a channel that
+//     time.AfterFunc closes;
+//   - a run of the program sleep, and the Wait of a rate.Limiter;
 //   - a loop that goes on until a time, which nothing else ends;
 //   - a call of the system that sleeps.
 //
 // As one of several cases of a select a receive bounds the wait for the others, or looks again while they do not come, and is none.
-// What goes through a field, a function or another goroutine (time.AfterFunc, a program that sleeps) is not followed.
+// What goes through a field, a function or another program (sh -c 'sleep 1') is not
+// followed, nor is it seen that nobody sends what the other cases of a select wait for.
 func pauses(f file) map[ast.Node]bool {
-	bounds, out, timed := map[ast.Node]bool{}, map[ast.Node]bool{}, timed(f)
+	bounds, out, held := map[ast.Node]bool{}, map[ast.Node]bool{}, lasting(f)
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectStmt:
@@ -25,7 +29,15 @@ func pauses(f file) map[ast.Node]bool {
 				}
 			}
 		case *ast.UnaryExpr:
-			if n.Op == token.ARROW && !bounds[n] && (timer(f, n.X) || timed[holder(n.X)]) {
+			if n.Op == token.ARROW && !bounds[n] && lasts(f, n.X, held) {
+				out[n] = true
+			}
+		case *ast.RangeStmt:
+			if lasts(f, n.X, held) {
+				out[n] = true
+			}
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && waits[s.Sel.Name] != "" && waits[s.Sel.Name] == kind(f, s.X, held) {
 				out[n] = true
 			}
 		case *ast.ForStmt:
@@ -41,17 +53,49 @@ func pauses(f file) map[ast.Node]bool {
 	return out
 }
 
-// timed are the variables of a file that were made by time.After, time.NewTimer or with the time of a context.
-func timed(f file) map[*ast.Object]bool {
-	out := make(map[*ast.Object]bool)
-	note := func(to, x ast.Expr) {
-		c, ok := ast.Unparen(x).(*ast.CallExpr)
-		if !ok {
-			return
+// makers are the calls whose result is waited for, by what that is.
+var makers = map[string]string{
+	"time.After": "channel", "time.Tick": "ticks", "time.NewTimer": "timer", "time.NewTicker": "ticker",
+	"context.WithTimeout": "context", "context.WithDeadline": "context",
+	"os/exec.Command": "program", "os/exec.CommandContext": "program", "golang.org/x/time/rate.NewLimiter": "limiter",
+}
+
+// waits are the methods that wait, by that of which they are.
+var waits = map[string]string{"Run": "program", "Output": "program", "CombinedOutput": "program", "Wait": "limiter", "WaitN": "limiter"}
+
+// kind is what a call has made, here or in a variable; "" of all that is not waited for. A program is one only if it is sleep.
+func kind(f file, x ast.Expr, held map[*ast.Object]string) string {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		return held[x.Obj]
+	case *ast.CallExpr:
+		path, name := f.selected(x.Fun)
+		of, first := makers[path+"."+name], 0
+		if name == "CommandContext" {
+			first = 1
 		}
-		path, name := f.selected(c.Fun)
-		if id, ok := to.(*ast.Ident); ok && id.Obj != nil && (path == "time" && words("After NewTimer")[name] || path == "context" && words("WithTimeout WithDeadline")[name]) {
-			out[id.Obj] = true
+		if of == "program" && (len(x.Args) <= first || !isText(x.Args[first], "sleep")) {
+			return ""
+		}
+		return of
+	}
+	return ""
+}
+
+func isText(x ast.Expr, want string) bool {
+	word, ok := x.(*ast.BasicLit)
+	return ok && word.Value == strconv.Quote(want)
+}
+
+// lasting are the variables of a file whose value is waited for. One of a ticker is not, as it looks again; a channel that time.AfterFunc
+// closes is.
+func lasting(f file) map[*ast.Object]string {
+	out := map[*ast.Object]string{}
+	note := func(to, x ast.Expr) {
+		if id, ok := to.(*ast.Ident); ok && id.Obj != nil {
+			if of := kind(f, x, nil); of != "" && of != "ticks" && of != "ticker" {
+				out[id.Obj] = of
+			}
 		}
 	}
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
@@ -64,25 +108,50 @@ func timed(f file) map[*ast.Object]bool {
 			for i, x := range n.Values {
 				note(n.Names[i], x)
 			}
+		case *ast.CallExpr:
+			if id := closedLater(f, n); id != nil && id.Obj != nil {
+				out[id.Obj] = "channel"
+			}
 		}
 		return true
 	})
 	return out
 }
 
-// holder is the variable of which x is the channel: x itself, x.C, x.Done(); nil of others.
-func holder(x ast.Expr) *ast.Object {
-	x = ast.Unparen(x)
-	if c, ok := x.(*ast.CallExpr); ok {
-		x = c.Fun
+// closedLater is the variable that a call of time.AfterFunc closes, if that is all that it does.
+func closedLater(f file, c *ast.CallExpr) *ast.Ident {
+	if path, name := f.selected(c.Fun); path != "time" || name != "AfterFunc" || len(c.Args) != 2 {
+		return nil
 	}
-	if s, ok := x.(*ast.SelectorExpr); ok && (s.Sel.Name == "C" || s.Sel.Name == "Done") {
-		x = ast.Unparen(s.X)
+	later, ok := c.Args[1].(*ast.FuncLit)
+	if !ok || len(later.Body.List) != 1 {
+		return nil
 	}
-	if id, ok := x.(*ast.Ident); ok {
-		return id.Obj
+	if s, ok := later.Body.List[0].(*ast.ExprStmt); ok {
+		if c, ok := s.X.(*ast.CallExpr); ok && len(c.Args) == 1 {
+			fun, _ := c.Fun.(*ast.Ident)
+			id, _ := c.Args[0].(*ast.Ident)
+			if fun != nil && fun.Name == "close" && fun.Obj == nil {
+				return id
+			}
+		}
 	}
 	return nil
+}
+
+// lasts tells of a channel that speaks when a time has passed: x itself, x.C, x.Done().
+func lasts(f file, x ast.Expr, held map[*ast.Object]string) bool {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.SelectorExpr:
+		of := kind(f, x.X, held)
+		return x.Sel.Name == "C" && (of == "timer" || of == "ticker")
+	case *ast.CallExpr:
+		if s, ok := x.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Done" {
+			return kind(f, s.X, held) == "context"
+		}
+	}
+	of := kind(f, x, held)
+	return of == "channel" || of == "ticks"
 }
 
 // idle tells of a loop that ends by the clock alone.
@@ -124,19 +193,4 @@ func received(comm ast.Stmt) ast.Expr {
 		return ast.Unparen(s.Rhs[0])
 	}
 	return nil
-}
-
-// timer tells of a channel that a call of package time makes, on which only the time is sent.
-func timer(f file, x ast.Expr) bool {
-	x = ast.Unparen(x)
-	made := "After Tick"
-	if s, ok := x.(*ast.SelectorExpr); ok && s.Sel.Name == "C" {
-		x, made = ast.Unparen(s.X), "NewTimer NewTicker"
-	}
-	c, ok := x.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	path, name := f.selected(c.Fun)
-	return path == "time" && words(made)[name]
 }

@@ -47,6 +47,9 @@ var barred = map[string]map[string]string{
 	"reflect":      reasons("order must not depend on a scheduler", "Select MakeChan ChanOf"),
 }
 
+// calls are the methods without arguments, of whatever they are, that are barred too, and why.
+var calls = reasons("the zone of the machine is an input", "Local", "order must not depend on a scheduler", "Recv TryRecv")
+
 // instant is what package time has that has to be put into a zone at once.
 var instant = words("Unix UnixMilli UnixMicro")
 
@@ -150,8 +153,8 @@ func impurities(f file) []Breach {
 				note(n, "takes a clock into pure code: time is an input, an instant with each call")
 			}
 		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Local" && len(n.Args) == 0 {
-				note(n, "calls Local in pure code: the zone of the machine is an input")
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && calls[s.Sel.Name] != "" && len(n.Args) == 0 {
+				note(n, "calls %s in pure code: %s", s.Sel.Name, calls[s.Sel.Name])
 			}
 		case *ast.BasicLit:
 			if n.Kind == token.STRING && strings.Contains(n.Value, "%p") {
