@@ -29,7 +29,7 @@
 #               lines of tables; GBROKER_BROKERS=N adds N brokers on one machine (GBROKER_IDLE=1m is how long each state is measured)
 # make man      the manual pages of all commands, into bin/man
 # make mutate   changes single places of PACKAGES="./store ./wire" at random, N=20 of each, and tells which no test noticed (SEED=N repeats;
-#               FILES=REGEXP only those of such files, RUN=REGEXP only by such tests, CHANGES=REGEXP only such changes)
+#               FILES=REGEXP only those of such files, RUN=REGEXP only by such tests, CHANGES=REGEXP only those that are told so)
 # make dead     the functions that no program calls, tests left out; it fetches golang.org/x/tools
 # make fmt      format the code
 SHELL       := bash

@@ -50,7 +50,7 @@ func main() {
 	flag.DurationVar(&s.limit, "limit", 20*time.Second, "the least limit of those of one mutant, of time and of processor time")
 	flag.StringVar(&s.run, "run", "", "only these tests, as go test takes it")
 	flag.StringVar(&s.files, "files", "", "only what is in files of these names")
-	flag.StringVar(&s.changes, "changes", "", "only changes of these words, as 'condition: (if|case) false'")
+	flag.StringVar(&s.changes, "changes", "", "only changes that are told so, as 'condition: (if|case) false', or 'spread.go:82: ' for those of a line")
 	flag.Parse()
 	s.packages = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -22,6 +22,11 @@ type mutant struct {
 	nth  int    // of the places of its file
 }
 
+// String is the mutant as it is told: "gates.go:12: condition: if false".
+func (m mutant) String() string {
+	return fmt.Sprintf("%s:%d: %s: %s", filepath.Base(m.file), m.line, m.kind, m.what)
+}
+
 // place is where a file can be changed.
 type place struct {
 	pos        token.Pos

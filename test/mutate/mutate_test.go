@@ -32,6 +32,10 @@ func TestSurvivorIsTold(t *testing.T) {
 	if err := s.all(context.Background(), &out); err != nil || strings.Count(out.String(), "0 of 0 killed") != 2 {
 		t.Error("of changes that there are not: ", err, out.String())
 	}
+	s.changes = "weak.go:6: "
+	if err := s.all(context.Background(), &out); err != nil || !strings.Contains(out.String(), "0 of 1 killed") {
+		t.Error("of one line: ", err, out.String())
+	}
 	if !strings.Contains(out.String(), "1 of 2 killed (50 %)") || !strings.Contains(out.String(), ". weak.go:6: compare: <= instead of <") {
 		t.Error(out.String())
 	}

@@ -71,7 +71,7 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 		if err != nil {
 			return err
 		}
-		all = append(all, slices.DeleteFunc(more, func(m mutant) bool { return !wanted.MatchString(m.kind + ": " + m.what) })...)
+		all = append(all, slices.DeleteFunc(more, func(m mutant) bool { return !wanted.MatchString(m.String()) })...)
 	}
 	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	scratch, err := passable("", "mutate")
@@ -102,7 +102,7 @@ func (s sample) one(ctx context.Context, out io.Writer, draw *rand.Rand, name st
 		}
 		count[o]++
 		if say := told[o]; say != "" {
-			fmt.Fprintf(out, "%-9s %s %s:%d: %s: %s\n", say, name, filepath.Base(m.file), m.line, m.kind, m.what)
+			fmt.Fprintf(out, "%-9s %s %v\n", say, name, m)
 		}
 	}
 	return nil
