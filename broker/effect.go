@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -291,38 +292,57 @@ func (b *Broker) reconcile(ctx context.Context, jobs []grid.JobID) {
 		return
 	}
 	e.Attempts = all
-	read := func(id grid.JobID) (damaged, whole bool) {
-		_, control := b.ports.Stager.Paths(id)
-		of, err := b.ports.Tokens(control, id)
-		if err != nil {
-			b.ports.Log.Warn("reading a control directory", zap.String("job", string(id)), zap.Error(err))
-			return errors.Is(err, grid.ErrDamaged), false
-		}
-		e.Attempts = append(e.Attempts, of...)
-		return false, true
-	}
 	for _, id := range jobs {
-		switch damaged, whole := read(id); {
-		case whole:
-			e.Jobs = append(e.Jobs, id)
-		case damaged:
+		_, control := b.ports.Stager.Paths(id)
+		switch of, err := b.attemptsIn(control, id); {
+		case err == nil:
+			e.Jobs, e.Attempts = append(e.Jobs, id), append(e.Attempts, of...)
+		case errors.Is(err, grid.ErrDamaged):
 			e.Damaged = append(e.Damaged, id)
 		}
 	}
+	e.All = b.unknown(ctx, &e)
+}
+
+// unknown asks what attempts there were of jobs of which there is no record. It tells whether all is known that can be. What is put
+// aside meanwhile is met there.
+func (b *Broker) unknown(ctx context.Context, e *core.Reconciled) bool {
 	folders, err := b.ports.Stager.Jobs()
 	if err != nil {
 		b.ports.Log.Warn("listing the job folders", zap.Error(err))
-		return
+		return false
 	}
-	e.All = true
-	for _, id := range folders {
+	all := true
+	read := func(control string, id grid.JobID) (of []grid.AttemptID) {
 		_, known, err := b.view.get(ctx, id)
 		if known {
-			continue
+			return nil
 		}
-		e.All = e.All && err == nil
-		if damaged, whole := read(id); !whole && !damaged {
-			e.All = false
-		}
+		of, unread := b.attemptsIn(control, id)
+		all = all && err == nil && (unread == nil || errors.Is(unread, grid.ErrDamaged))
+		return of
 	}
+	for _, id := range folders {
+		_, control := b.ports.Stager.Paths(id)
+		e.Attempts = append(e.Attempts, read(control, id)...)
+	}
+	aside, err := b.ports.Stager.Aside()
+	if err != nil {
+		b.ports.Log.Warn("listing the folders that were put aside", zap.Error(err))
+		return false
+	}
+	for _, control := range slices.Sorted(maps.Keys(aside)) {
+		e.Aside = append(e.Aside, read(control, aside[control])...)
+	}
+	return all
+}
+
+// attemptsIn lists those of which a control directory tells.
+func (b *Broker) attemptsIn(control string, id grid.JobID) ([]grid.AttemptID, error) {
+	of, err := b.ports.Tokens(control, id)
+	if err != nil {
+		b.ports.Log.Warn("reading a control directory", zap.String("job", string(id)), zap.Error(err))
+		return nil, err
+	}
+	return of, nil
 }

@@ -26,6 +26,7 @@ type hands struct {
 	again       string           // why an output is brought again
 	folders     []grid.JobID
 	aside       string
+	putAside    map[string]grid.JobID
 	b           *Broker
 }
 
@@ -98,6 +99,9 @@ func (h *hands) Collect(context.Context, grid.Job) (grid.Manifest, []grid.Missin
 func (h *hands) Discard(_ grid.JobID, keep bool) error { return h.call("Discard", keep) }
 func (h *hands) SetAside(_ grid.JobID, foreign bool, _ time.Time) (string, error) {
 	return h.aside, h.call("SetAside", foreign)
+}
+func (h *hands) Aside() (map[string]grid.JobID, error) {
+	return h.putAside, h.call("Aside")
 }
 func (h *hands) Jobs() ([]grid.JobID, error) { return h.folders, h.call("Jobs") }
 func (h *hands) PublishOwner(_ context.Context, id grid.JobID, e grid.Epoch) error {

@@ -59,9 +59,10 @@ type Stager interface {
 	Prepare(ctx context.Context, job grid.Job, keep bool) error
 	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []grid.MissingOutput, err error)
 	Discard(job grid.JobID, keep bool) error
-	// SetAside moves a job's folder away and gives where it is, "" if it was not worth that;
-	// DropAside removes what was moved before then, and gives how many folders.
+	// SetAside moves a job's folder away and gives where it is, "" if it was not worth that; Aside gives the control
+	// folders there, with their jobs; DropAside removes what was moved before then, and gives how many folders.
 	SetAside(job grid.JobID, foreign bool, now time.Time) (where string, err error)
+	Aside() (controls map[string]grid.JobID, err error)
 	DropAside(then time.Time) (dropped int, err error)
 	Jobs() ([]grid.JobID, error)
 	// Space is what is free for files of jobs, beside what is kept back.

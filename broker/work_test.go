@@ -69,18 +69,26 @@ func TestWhatAttemptsThereWere(t *testing.T) {
 	batch, of := grid.AttemptID{Job: "batch"}, func(id grid.JobID) grid.AttemptID { return grid.AttemptID{Job: id, Attempt: 1} }
 	ask := core.Reconcile{Jobs: []grid.JobID{"j"}}
 	folder := func(h *hands) { h.folders = []grid.JobID{"x"} }
+	aside := func(h *hands) { h.putAside = map[string]grid.JobID{"aside/y": "y", "aside/z": "z"} }
+	known := func(h *hands, id grid.JobID) { h.b.view.set(grid.Record{Job: grid.Job{ID: id}}) }
+	all := []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Tokens:ctl/x", "Aside:"}
 	try(t, []works{
-		{name: "all is read", effect: ask, change: folder, calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Tokens:ctl/x"},
+		{name: "all is read", effect: ask, change: folder, calls: all,
 			heard: []core.Event{core.Reconciled{Jobs: ask.Jobs, All: true, Attempts: []grid.AttemptID{batch, of("j"), of("x")}}}},
-		{name: "a folder of a job that is known", effect: ask, calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:"},
-			change: func(h *hands) { folder(h); h.b.view.set(grid.Record{Job: grid.Job{ID: "x"}}) },
+		{name: "a folder of a job that is known", effect: ask, calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Aside:"},
+			change: func(h *hands) { folder(h); known(h, "x") },
 			heard:  []core.Event{core.Reconciled{Jobs: ask.Jobs, All: true, Attempts: []grid.AttemptID{batch, of("j")}}}},
+		{name: "folders that were put aside, one of them of a job that is known", effect: ask, change: func(h *hands) { aside(h); known(h, "z") },
+			calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Aside:", "Tokens:aside/y"},
+			heard: []core.Event{core.Reconciled{Jobs: ask.Jobs, All: true, Attempts: []grid.AttemptID{batch, of("j")}, Aside: []grid.AttemptID{of("y")}}}},
+		{name: "what was put aside cannot be listed", effect: ask, change: folder, fails: map[string]error{"Aside": errBoom}, calls: all,
+			heard: []core.Event{core.Reconciled{Jobs: ask.Jobs, Attempts: []grid.AttemptID{batch, of("j"), of("x")}}}},
 		{name: "the batch system does not answer", effect: ask, fails: map[string]error{"Attempts": errBoom}, calls: []string{"Attempts:"}, heard: []core.Event{core.Reconciled{}}},
 		{name: "no folder can be listed", effect: ask, fails: map[string]error{"Jobs": errBoom}, calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:"},
 			heard: []core.Event{core.Reconciled{Jobs: ask.Jobs, Attempts: []grid.AttemptID{batch, of("j")}}}},
-		{name: "control files cannot be read now", effect: ask, change: folder, fails: map[string]error{"Tokens": errBusy}, calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Tokens:ctl/x"},
+		{name: "control files cannot be read now", effect: ask, change: folder, fails: map[string]error{"Tokens": errBusy}, calls: all,
 			heard: []core.Event{core.Reconciled{Attempts: []grid.AttemptID{batch}}}},
-		{name: "control files are damaged", effect: ask, change: folder, fails: map[string]error{"Tokens": errDamage}, calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Tokens:ctl/x"},
+		{name: "control files are damaged", effect: ask, change: folder, fails: map[string]error{"Tokens": errDamage}, calls: all,
 			heard: []core.Event{core.Reconciled{All: true, Attempts: []grid.AttemptID{batch}, Damaged: ask.Jobs}}},
 	})
 }

@@ -79,27 +79,59 @@ func (s *Stager) setAside(job grid.JobID, foreign bool, now time.Time) (string, 
 	return filepath.Join(s.cfg.Root, name), nil
 }
 
+// Aside gives the control folders of what lies there, with their jobs.
+func (s *Stager) Aside() (controls map[string]grid.JobID, err error) {
+	list, err := s.listAside()
+	if err != nil {
+		return nil, err
+	}
+	controls = make(map[string]grid.JobID, len(list))
+	for _, f := range list {
+		controls[filepath.Join(s.cfg.Root, f.name, ctlDir)] = f.job
+	}
+	return controls, nil
+}
+
 // DropAside removes what was put aside before then, and gives how many folders that were.
 func (s *Stager) DropAside(then time.Time) (dropped int, err error) {
-	list, err := fs.ReadDir(s.root.FS(), asideDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
+	list, err := s.listAside()
 	if err != nil {
-		return 0, fmt.Errorf("list what is put aside: %w", err)
+		return 0, err
 	}
 	var errs []error
-	for _, e := range list {
-		k := strings.LastIndexByte(e.Name(), '.')
-		at, err := time.Parse(asideStamp, e.Name()[k+1:])
-		if k < 0 || err != nil || !at.Before(then) {
-			continue // not of ours, or too young
+	for _, f := range list {
+		if !f.since.Before(then) {
+			continue
 		}
-		if err := removeTree(s.root, path.Join(asideDir, e.Name())); err != nil {
-			errs = append(errs, fmt.Errorf("remove %s, which was put aside: %w", e.Name(), err))
+		if err := removeTree(s.root, f.name); err != nil {
+			errs = append(errs, fmt.Errorf("remove %s, which was put aside: %w", path.Base(f.name), err))
 			continue
 		}
 		dropped++
 	}
 	return dropped, errors.Join(errs...)
+}
+
+// aside is a folder that was put aside.
+type aside struct {
+	name  string // in ROOT
+	job   grid.JobID
+	since time.Time
+}
+
+// listAside leaves out what others have put there.
+func (s *Stager) listAside() (list []aside, err error) {
+	entries, err := fs.ReadDir(s.root.FS(), asideDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list what is put aside: %w", err)
+	}
+	for _, e := range entries {
+		k := max(strings.LastIndexByte(e.Name(), '.'), 0)
+		job, notJob := grid.ParseJobID(e.Name()[:k])
+		since, notTime := time.Parse(asideStamp, e.Name()[k+1:])
+		if notJob == nil && notTime == nil {
+			list = append(list, aside{path.Join(asideDir, e.Name()), job, since})
+		}
+	}
+	return list, nil
 }

@@ -42,6 +42,9 @@ func TestSetAside(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(filepath.Dir(where), "by hand"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if m, err := s.Aside(); err != nil || len(m) != 2 || m[filepath.Join(where, "ctl")] != job {
+		t.Errorf("aside are %v, %v", m, err)
+	}
 	if n, err := s.DropAside(now); n != 0 || err != nil {
 		t.Errorf("dropped %d at once, %v", n, err)
 	}

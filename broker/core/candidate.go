@@ -211,7 +211,7 @@ func (c *ownership) release(a *acceptance) {
 	delete(c.accepted, a.offer.Handoff.Job)
 	c.changes++
 	if c.peek(a.offer.Handoff.Job) == nil {
-		c.emit(Discard{Job: a.offer.Handoff.Job})
+		c.discard(a.offer.Handoff.Job)
 	}
 }
 

@@ -85,7 +85,7 @@ type Gather struct {
 type Probe struct{ ID grid.AttemptID }
 
 // Reconcile asks which attempts of these jobs, and of all that no record is of, the control
-// directories and the batch system have.
+// directories, also those that were put aside, and the batch system have.
 type Reconcile struct{ Jobs []grid.JobID }
 
 // Fetch pulls a set of files from a peer.
@@ -137,7 +137,7 @@ type Discard struct {
 }
 
 // SetAside moves the folder of a job away that no record here knows; it is removed when it
-// has been kept as long as ended jobs are. Of a Foreign job, whose home is elsewhere, one that
+// has been kept as long as ended jobs are, and is read at each start until then. Of a Foreign job, whose home is elsewhere, one that
 // holds nothing but inputs is dropped at once.
 type SetAside struct {
 	Job     grid.JobID

@@ -27,6 +27,7 @@ type kernel struct {
 	long     map[grid.JobID]bool        // of jobs: those with long documents that may not be durable
 	ended    Ended                      // of archived
 	closed   map[grid.JobID]closing     // those of other homes that have ended and are gone here, for a while
+	traces   map[grid.JobID]grid.Epoch  // the last attempts of jobs without a record that there were here; see traces.go
 	accepted map[grid.JobID]*acceptance // those that will need capacity here, and are not on disk
 	keys     map[submissionKey]grid.JobID
 	users    map[string]usage            // of this site, by name
@@ -78,6 +79,7 @@ func newKernel(cfg Config, members []grid.Member) *kernel {
 		ending:   map[grid.JobID]bool{},
 		long:     map[grid.JobID]bool{},
 		closed:   map[grid.JobID]closing{},
+		traces:   map[grid.JobID]grid.Epoch{},
 		accepted: map[grid.JobID]*acceptance{},
 		keys:     map[submissionKey]grid.JobID{},
 		users:    map[string]usage{},

@@ -62,6 +62,7 @@ func (c *recovery) reconciled(e Reconciled) {
 	c.reconciling = false
 	c.traced = c.traced || e.All
 	c.trace(e.Attempts)
+	c.trace(e.Aside)
 	last := map[grid.JobID]grid.AttemptID{}
 	for _, a := range e.Attempts {
 		if l, known := last[a.Job]; !known || l.Epoch.Before(a.Epoch) || l.Epoch == a.Epoch && l.Attempt < a.Attempt {

@@ -265,9 +265,15 @@ func (c *kernel) countPart(r *grid.Record) {
 	}
 }
 
-// discard drops all files of a job, unless a newer offer is bringing them anew.
+// discard drops all files of a job, unless a newer offer is bringing them anew. Where those of another home tell of attempts that
+// the journal lacks, they are put aside: nothing else may tell of them after the next start.
 func (c *kernel) discard(id grid.JobID) {
-	if c.accepted[id] == nil {
+	_, traced := c.traces[id]
+	switch {
+	case c.accepted[id] != nil:
+	case traced && id.Site() != c.cfg.Site.Name:
+		c.emit(SetAside{Job: id, Foreign: true})
+	default:
 		c.emit(Discard{Job: id})
 	}
 }

@@ -21,7 +21,6 @@ type recovery struct {
 
 	reconciling bool                        // Reconcile is under way
 	traced      bool                        // all control directories of jobs without a record were read
-	traces      map[grid.JobID]grid.Epoch   // the last attempts there; see traces.go
 	untold      map[grid.JobID]*grid.Record // ends that users were told of jobs without a record; see told.go
 
 	estimator interface {
@@ -91,7 +90,7 @@ type recovery struct {
 func newRecovery(k *kernel) *recovery {
 	c := &recovery{
 		kernel: k, learnt: map[grid.PeerID]int{}, highWater: map[grid.PeerID][]grid.JournalID{}, boots: map[grid.PeerID][]uint64{},
-		traces: map[grid.JobID]grid.Epoch{}, untold: map[grid.JobID]*grid.Record{},
+		untold: map[grid.JobID]*grid.Record{},
 	}
 	for p, seen := range k.cfg.Seen {
 		c.highWater[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])

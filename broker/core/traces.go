@@ -10,7 +10,8 @@ import (
 
 // Traces are attempts in control directories, or in the batch system, of jobs of which the
 // journal has no record: it was lost or rolled back. Their homes hear of them when they ask
-// (recount.go).
+// (recount.go). A folder that was put aside tells of them as before, until it is removed: this broker has put it there
+// as it does not know the job, and after its next start it would not know either that there was one.
 //
 // So they do of jobs that were let go at their word. Where that raised the term, the trace has it, and no hop: no attempt at another
 // site is of such an epoch. A home whose journal lacks that term owns the job again, at it, and starts nothing before all were asked: it

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"testing"
 
 	"gbroker/grid"
@@ -34,6 +35,59 @@ func TestARunnerTellsTraces(t *testing.T) {
 	}
 	if m := sentTo(c.Step(1_000_005, Message{him, wire.Recount{}}), him); len(m) != 1 || len(m[0].(wire.Recounted).Traces) != 0 {
 		t.Errorf("another home hears %+v", m)
+	}
+}
+
+// The folder of such a job was put aside, and the broker has been started again since. It still knows that it had the job.
+func TestWhatWasPutAsideIsATrace(t *testing.T) {
+	t.Parallel()
+	j, had := jobOf(her, "b", "1"), grid.Epoch{Term: 1, Hop: 9}
+	c := signed()
+	c.Step(c.now+1, Reconciled{All: true, Aside: []grid.AttemptID{{Job: j.ID, Epoch: had, Attempt: 1}}})
+	var traces []wire.Trace
+	for _, m := range sentTo(c.Step(c.now+1, Message{her, wire.Recount{}}), her) {
+		if r, is := m.(wire.Recounted); is {
+			traces = r.Traces
+		}
+	}
+	if len(traces) != 1 || traces[0] != (wire.Trace{Job: j.ID, Epoch: had}) {
+		t.Errorf("its home, which was set back, hears of %v", traces)
+	}
+	if m := sentTo(c.Step(c.now+1, Message{her, wire.Recall{Job: j.ID}}), her); len(m) != 1 || m[0].(wire.Error).Had != had {
+		t.Errorf("its home, which asks who had it, hears %+v", m)
+	}
+	c.Step(c.now+1, Message{her, offerOf(j, had.Hop, 0)})
+	if c.Step(c.now+1, shot(c.now+1)); c.jobs[j.ID] != nil {
+		t.Error("a late copy of the offer is taken")
+	}
+}
+
+// The job is offered again, and the offer dies: what is here of the attempts that the journal lacks is not dropped with what was
+// brought for it.
+func TestATraceOutlivesAnOfferThatDied(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	j.Inputs = grid.Manifest{{Path: "x", Size: 1, Ranges: make([]grid.Hash, 1)}}
+	for name, prepared := range map[string]bool{"before the files were here": false, "after that": true} {
+		for traced, want := range map[bool]Effect{true: SetAside{Job: j.ID, Foreign: true}, false: Discard{Job: j.ID}} {
+			c := signed()
+			if traced {
+				c.Step(c.now+1, Reconciled{All: true, Attempts: []grid.AttemptID{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 7}, Attempt: 1}}})
+			}
+			o := offerOf(j, 9, 0)
+			c.Step(c.now+1, Message{her, o})
+			c.Step(c.now+1, shot(c.now+1))
+			if prepared {
+				c.Step(c.now+1, Fetched{Job: j.ID, Epoch: o.Handoff.Epoch, Set: InputFiles})
+			}
+			if is := c.jobs[j.ID] != nil; is != prepared {
+				t.Fatalf("%s: PREPARED %t", name, is)
+			}
+			effects := c.Step(c.now+1, Message{her, wire.Abort{Handoff: o.Handoff}})
+			if !slices.Contains(effects, want) {
+				t.Errorf("%s, traced %t: %+v", name, traced, effects)
+			}
+		}
 	}
 }
 

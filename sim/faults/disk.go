@@ -23,6 +23,7 @@ type disk struct {
 	lives       []grid.Life
 	witness     witness // beside the journal
 	folders     map[grid.JobID]*folder
+	aside       map[grid.JobID][]*folder // put aside, as their jobs were not known
 	full, slow  bool
 	unreadable  bool                             // the control directories, for now
 	peers       map[grid.PeerID][]grid.JournalID // what was seen of others' journals
@@ -53,11 +54,14 @@ type folder struct {
 }
 
 // attempts lists those of which the control directory of a job tells.
-func (d *disk) attempts(id grid.JobID) (list []grid.AttemptID) {
-	f := d.folders[id]
-	if f == nil {
-		return nil
+func (d *disk) attempts(id grid.JobID) []grid.AttemptID {
+	if f := d.folders[id]; f != nil {
+		return f.attempts(id)
 	}
+	return nil
+}
+
+func (f *folder) attempts(id grid.JobID) (list []grid.AttemptID) {
 	for t := range f.known {
 		list = append(list, grid.AttemptID{Job: id, Epoch: t.epoch, Attempt: t.attempt})
 	}
@@ -68,6 +72,14 @@ func (d *disk) attempts(id grid.JobID) (list []grid.AttemptID) {
 		list = append(list, grid.AttemptID{Job: id, Epoch: t.epoch, Attempt: t.attempt})
 	}
 	return list // in any order: only the last of them counts
+}
+
+// setAside moves the folder of a job to where stage.SetAside does. It stays there for longer than a history takes.
+func (d *disk) setAside(id grid.JobID) {
+	if f := d.folders[id]; f != nil {
+		d.aside[id] = append(d.aside[id], f)
+		delete(d.folders, id)
+	}
 }
 
 // token names a start token within its folder.
@@ -86,7 +98,7 @@ const (
 )
 
 func newDisk() disk {
-	return disk{records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}, beside: map[besideKey]grid.Entity{}, incarnation: 1, folders: map[grid.JobID]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}, witness: witness{told: map[grid.JobID]words{}}}
+	return disk{records: map[grid.JobID]*grid.Record{}, groups: map[grid.GroupID]*grid.Group{}, beside: map[besideKey]grid.Entity{}, incarnation: 1, folders: map[grid.JobID]*folder{}, aside: map[grid.JobID][]*folder{}, peers: map[grid.PeerID][]grid.JournalID{}, witness: witness{told: map[grid.JobID]words{}}}
 }
 
 func (d *disk) folder(id grid.JobID) *folder {
@@ -190,13 +202,15 @@ type backup struct {
 	lives    []grid.Life
 	peers    map[grid.PeerID][]grid.JournalID
 	folders  map[grid.JobID]*folder
+	aside    map[grid.JobID][]*folder
 	witness  witness
 }
 
 // copy makes a backup of the journal, or of all that is there.
 func (d *disk) copy(at grid.Tick, folders bool) *backup {
-	b := &backup{at, maps.Clone(d.records), maps.Clone(d.groups), maps.Clone(d.beside), d.state, d.sequence, d.lives, maps.Clone(d.peers), nil, witness{}}
+	b := &backup{at, maps.Clone(d.records), maps.Clone(d.groups), maps.Clone(d.beside), d.state, d.sequence, d.lives, maps.Clone(d.peers), nil, nil, witness{}}
 	if folders {
+		b.aside = maps.Clone(d.aside) // nothing in them changes any more
 		b.folders, b.witness = cloneFolders(d.folders), d.witness.clone()
 	}
 	return b
@@ -214,6 +228,7 @@ func cloneFolders(all map[grid.JobID]*folder) map[grid.JobID]*folder {
 // the file beside the journal.
 func (d *disk) restore(b *backup) {
 	if b.folders != nil {
+		d.aside = maps.Clone(b.aside)
 		d.folders, d.witness = cloneFolders(b.folders), b.witness.clone()
 	}
 	d.groups, d.beside = maps.Clone(b.groups), maps.Clone(b.beside)

@@ -242,6 +242,13 @@ func (h *host) reconcile(key core.WorkKey, jobs []grid.JobID) {
 						ev.Attempts = append(ev.Attempts, s.disk.attempts(id)...)
 					}
 				}
+				for _, id := range slices.Sorted(maps.Keys(s.disk.aside)) {
+					for _, f := range s.disk.aside[id] {
+						if h.view[id] == nil {
+							ev.Aside = append(ev.Aside, f.attempts(id)...)
+						}
+					}
+				}
 				for _, id := range jobs {
 					ev.Attempts = append(ev.Attempts, s.disk.attempts(id)...)
 				}
@@ -302,13 +309,13 @@ func (h *host) discard(key core.WorkKey, e core.Discard) {
 	})
 }
 
-// setAside moves a folder to where nobody looks for it, as stage.SetAside does.
+// setAside moves a folder away that no record here knows.
 func (h *host) setAside(key core.WorkKey, e core.SetAside) {
 	h.do(key, &work{
 		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 20) },
 		end: func(bool) {
 			h.s.w.tell(h.s, "puts the folder of %s aside", e.Job)
-			delete(h.s.disk.folders, e.Job)
+			h.s.disk.setAside(e.Job)
 		},
 	})
 }
