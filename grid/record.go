@@ -87,6 +87,9 @@ type Tenure struct {
 	Candidate JournalID
 	// Certificates prove that Owner owns the job at Epoch; none where the home itself does.
 	Certificates []Certificate
+	// Certified, at a former owner, is the digest that these are over, where Job is not that any more: a newer version that was offered here
+	// since, or no more than that it was here. Zero is that of Job.
+	Certified Hash
 	// Superseded, at an owner, is the epoch by which the home gave the job to another, or gave
 	// it up (then it is Epoch itself): what waits here is withdrawn. Zero is none.
 	Superseded Epoch
@@ -112,7 +115,7 @@ type Tenure struct {
 // the highest epoch that was offered, the certificates, the moves, and that the home is gone.
 func (t Tenure) Next(role Role, owner PeerID, at Epoch) Tenure {
 	return Tenure{
-		Role: role, Owner: owner, Epoch: at, Handoff: t.Handoff, Candidate: t.Candidate, Certificates: t.Certificates,
+		Role: role, Owner: owner, Epoch: at, Handoff: t.Handoff, Candidate: t.Candidate, Certificates: t.Certificates, Certified: t.Certified,
 		Hops: t.Hops, HopsAt: t.HopsAt, HomeForgotten: t.HomeForgotten,
 	}
 }

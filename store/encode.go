@@ -20,6 +20,7 @@ type recordRow struct {
 	Outputs []fileRow `json:",omitempty"`
 
 	Candidate     *grid.JournalID  `json:",omitempty"`
+	Certified     *grid.Hash       `json:",omitempty"`
 	Superseded    *grid.Epoch      `json:",omitempty"`
 	Adopted       *grid.Epoch      `json:",omitempty"`
 	Kept          bool             `json:",omitempty"`
@@ -146,7 +147,7 @@ type chunkRow struct {
 func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
-		Candidate: present(r.Candidate), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
+		Candidate: present(r.Candidate), Certified: present(r.Certified), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
 		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
@@ -220,7 +221,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 		return grid.Record{}, err
 	}
 	r.Record.Outputs = outputs
-	r.Record.Candidate = orZero(r.Candidate)
+	r.Record.Candidate, r.Record.Certified = orZero(r.Candidate), orZero(r.Certified)
 	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
 	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway, r.Record.Unfenced = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway, r.Unfenced
 	r.Record.Role = r.Standing

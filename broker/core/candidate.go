@@ -244,7 +244,10 @@ func (c *ownership) prepare(a *acceptance) {
 		c.jobs[b.Job] = j
 	}
 	j.rec.Role = grid.Prepared
-	same := b.Digest == j.sum()
+	chain, over := j.rec.Certificates, j.certified()
+	if a.from != j.rec.Job.Home { // a home shows none, and those of before tell to whom the job went from here
+		chain, over = a.offer.Certificates, b.Digest
+	}
 	if !c.isHome(j) { // a home knows the state from the owner's reports
 		c.begins(j, grid.Moving)
 		j.replace(a.offer.Job, b.Digest) // a tombstone keeps no more of the job than that it was here
@@ -254,9 +257,8 @@ func (c *ownership) prepare(a *acceptance) {
 	j.rec.Owner = a.from
 	j.rec.EstimateNow = a.start
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
-	if j.rec.Hops = a.offer.Hops; a.from != j.rec.Job.Home || !same {
-		j.rec.Certificates = a.offer.Certificates
-	} // a home shows none, and those of before tell to whom the job went from here
+	j.rec.Hops = a.offer.Hops
+	j.certify(chain, over)
 	j.began, j.heard, j.after, j.reconciled = c.now, c.now, c.recovery.mark(a.from), true
 	j.came = arrival{b.Epoch, c.cfg.Journal.Sequence}
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))

@@ -188,6 +188,22 @@ func (c *ownership) signedHere(j *job, m wire.Owned) bool {
 		c.cfg.Verify(c.cfg.Self, wire.CertificateText(j.rec.Job.ID, m.Handoff.Digest, d.Epoch, d.To), d.Signature)
 }
 
+// certified is the digest that the certificates of the record are over.
+func (j *job) certified() grid.Hash {
+	if j.rec.Certified != (grid.Hash{}) {
+		return j.rec.Certified
+	}
+	return j.sum()
+}
+
+// certify makes certificates over that digest those of the record.
+func (j *job) certify(chain []grid.Certificate, over grid.Hash) {
+	if len(chain) == 0 || over == j.sum() {
+		over = grid.Hash{}
+	}
+	j.rec.Certificates, j.rec.Certified = chain, over
+}
+
 // lastCertificate is the one by which the present owner owns the job, if this broker has it.
 func (j *job) lastCertificate() grid.Certificate {
 	if n := len(j.rec.Certificates); n > 0 && j.rec.Certificates[n-1].To == j.rec.Owner && j.rec.Certificates[n-1].Epoch == j.rec.Epoch {
@@ -221,7 +237,7 @@ func (c *ownership) tellMoved(j *job) {
 	open := j.rec.Handoff.Phase != grid.NoHandoff
 	elsewhere := !c.isHome(j) && j.rec.Owner != j.rec.Job.Home && len(j.rec.Certificates) > 0
 	if !open && j.rec.Telling || open && elsewhere && c.now-j.heard > c.cfg.Lease {
-		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates, Version: j.sum()})
+		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates, Version: j.certified()})
 		if !open { // else it goes with Commit
 			c.backoff(j, onReport)
 		}

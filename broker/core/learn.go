@@ -92,12 +92,12 @@ func (c *recovery) disowned(from grid.PeerID, m wire.Declined) {
 func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	j := c.job(m.Job)
 	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Tombstone && j.lastCertificate().To != "" && j.rec.Owner != c.cfg.Self {
-		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.sum()})
+		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.certified()})
 		return
 	}
 	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Declined && c.neverOwned(j) {
 		if to := j.lastCertificate().To; to != "" && to != c.cfg.Self { // it had been here before
-			c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.sum()})
+			c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.certified()})
 		}
 		c.send(from, wire.Declined{Handoff: j.declinedHandoff(), Journal: c.cfg.Journal})
 		return

@@ -118,8 +118,8 @@ func (c *ownership) readyLost(j *job, seenBy grid.PeerID, ready grid.JournalID) 
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
 func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	giver := j.rec.Owner
-	j.rec.Certificates = chain
 	c.beginTenure(j, j.rec.Handoff.Epoch)
+	j.rec.Certificates = chain
 	j.rec.HopsAt = c.now
 	// It may have been here before, to the end: nothing of that is true of what it is now.
 	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
@@ -173,6 +173,9 @@ func (c *ownership) keepDeclined(j *job, why string) {
 	c.disarm(j, onPrepared)
 	j.rec.Role = grid.Declined
 	j.rec.Ended = c.now
+	if len(j.rec.Certificates) > 0 {
+		j.rec.Certified = j.certified()
+	}
 	j.strip()
 	c.save(j, why)
 	c.discard(j.rec.Job.ID)

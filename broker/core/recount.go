@@ -88,7 +88,7 @@ func (c *recovery) passedOn(j *job, from grid.PeerID) []wire.Claim {
 		if j = c.job(r.Job.ID); j == nil {
 			return nil
 		}
-		c.send(from, wire.Moved{Job: r.Job.ID, Certificates: r.Certificates, Version: j.sum()}) // asked again, it is said again
+		c.send(from, wire.Moved{Job: r.Job.ID, Certificates: r.Certificates, Version: j.certified()}) // asked again, it is said again
 		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Certificates[len(r.Certificates)-1].Epoch, Yours: true}}
 	case r.Job.Home != from:
 		by := r.Job.Home
@@ -97,7 +97,7 @@ func (c *recovery) passedOn(j *job, from grid.PeerID) []wire.Claim {
 				if j = c.job(r.Job.ID); j == nil {
 					return nil
 				}
-				c.send(from, wire.Owned{Handoff: wire.HandoffID{Job: r.Job.ID, Epoch: d.Epoch, To: d.To, Digest: j.sum()}, Owner: r.Owner, Certificate: d})
+				c.send(from, wire.Owned{Handoff: wire.HandoffID{Job: r.Job.ID, Epoch: d.Epoch, To: d.To, Digest: j.certified()}, Owner: r.Owner, Certificate: d})
 				return []wire.Claim{{Job: r.Job.ID, Epoch: d.Epoch}}
 			}
 			by = d.To
