@@ -153,9 +153,9 @@ func TestBatchToWhichNobodyComesAnswersAsThePlan(t *testing.T) {
 		b := p.Batch()
 		for k := range 8 {
 			q := Question{Demand: drawDemand(t, 2, true), Limit: grid.Tick(rapid.IntRange(1, 60).Draw(t, "limit")),
-				NotBefore: s.At + grid.Tick(rapid.IntRange(0, 80).Draw(t, "delivery"))}
+				NotBefore: s.At + grid.Tick(rapid.IntRange(1, 80).Draw(t, "delivery"))}
 			start, refusal := p.Ask(q)
-			q.Before = q.NotBefore
+			q.Before = q.NotBefore // never 0, which were in any case
 			got, gotRefusal := b.Ask(q)
 			if got != start || !reflect.DeepEqual(refusal, gotRefusal) {
 				t.Fatalf("question %d: the batch says %v %v, the plan %v %v", k+1, got, gotRefusal, start, refusal)
