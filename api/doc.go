@@ -35,7 +35,8 @@
 //	                                    state=S,S site=NAME name=GLOB since=TIME group=ID user=NAME pass ([Filter])
 //	GET    /v1/jobs/{id}                a status ([Status])
 //	GET    /v1/jobs/{id}/wait?since=S   a status, as soon as the state is not S or after 30 s
-//	GET    /v1/changes?after=POSITION   what changes, as server-sent events: see feed.go
+//	GET    /v1/changes?after=POSITION   what changes, as server-sent events: see feed.go. kinds=KIND,KIND: of job, group,
+//	                                    reservation, flow; without it of jobs
 //	POST   /v1/jobs/{id}/cancel         {confirmed, job: status}; 202 while it is only recorded
 //	POST   /v1/jobs/{id}/alter          {held, not_before, deadline, priority, walltime_s, processes, queue}, what is left out stays:
 //	                                    {confirmed, job: status}; 202 while it is only recorded

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,15 +15,22 @@ import (
 
 // The change feed: GET /v1/changes, as server-sent events.
 //
-//	event: job       data: a Status             the job as it is now
-//	event: removed   data: {"id": ID}           it is not there any more
-//	event: here      id: POSITION               all before was told; the first event, after each piece, and when nothing came
-//	                                            for half a minute
-//	event: reset     id: POSITION               what came behind the position asked for is not known any more
+//	event: job           data: a Status                    the job as it is now
+//	event: group         data: a GroupStatus               likewise, and so on: each as the list of its kind has it
+//	event: reservation   data: a HeldReservation
+//	event: flow          data: a FlowStatus
+//	event: removed       data: {"id": ID, "kind": KIND}    it is not there any more
+//	event: here          id: POSITION                      all before was told; the first event, after each piece, and when nothing
+//	                                                       came for half a minute
+//	event: reset         id: POSITION                      what came behind the position asked for is not known any more
 //
 // What is told is durable, and what changed several times meanwhile is told once. A client that has lost the connection
-// goes on behind the last position that it got (Last-Event-ID, which counts more, or after=); after a reset it lists the jobs, and has
-// missed nothing. A feed begins at "now", ends after Limits.Stream, and counts as a long poll.
+// goes on behind the last position that it got (Last-Event-ID, which counts more, or after=); after a reset it lists what it follows,
+// and has missed nothing. A feed begins at "now", ends after Limits.Stream, and counts as a long poll.
+//
+// A client names the kinds that it follows: kinds=job,group. Without that it gets jobs alone, as from brokers that told of nothing else,
+// so that nobody who follows those gets what he does not know, or pays for it: the jobs of a group are counted each time that it is told.
+// Positions are of all kinds together: one that was got with some is good for others. A broker that is older ignores kinds=.
 
 // Position is a place in the feed: of a life of the journal, how far that has come. The zero value is "now".
 type Position struct{ Life, Sequence uint64 }
@@ -53,10 +61,51 @@ func ParsePosition(text string) (p Position, err error) {
 	return p, nil
 }
 
-// Change is how a job is now, or that it was removed.
+// Kind is what a change is of. An event that tells how something is has its kind as its name.
+type Kind string
+
+// Kinds.
+const (
+	KindJob         Kind = "job"         // the data is a [Status]
+	KindGroup       Kind = "group"       // a [GroupStatus] without members
+	KindReservation Kind = "reservation" // a [HeldReservation]
+	KindFlow        Kind = "flow"        // a [FlowStatus] without tasks
+)
+
+// Kinds are all of them.
+var Kinds = []Kind{KindJob, KindGroup, KindReservation, KindFlow}
+
+// ParseKinds reads a list of kinds, KIND,KIND; "" is jobs alone.
+func ParseKinds(text string) (list []Kind, err error) {
+	if text == "" {
+		return []Kind{KindJob}, nil
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(Kinds, Kind(word)) {
+			return nil, fmt.Errorf("%.60q is no kind of what changes; there are %s: %w", word, joined(Kinds), grid.ErrInvalid)
+		}
+		list = append(list, Kind(word))
+	}
+	return list, nil
+}
+
+func joined(list []Kind) string {
+	words := make([]string, len(list))
+	for i, k := range list {
+		words[i] = string(k)
+	}
+	return strings.Join(words, ",")
+}
+
+// Change is how something is now: that of its kind is set, or it was removed.
 type Change struct {
-	Record  grid.Record
-	Removed bool
+	Kind        Kind
+	ID          string
+	Removed     bool
+	Job         *grid.Record
+	Group       *GroupRecord
+	Reservation *grid.Reservation
+	Flow        *FlowStatus
 }
 
 // Changes is a piece of the feed.
@@ -67,17 +116,17 @@ type Changes struct {
 	Next  Position // behind the piece
 }
 
-// The names of the feed's events.
+// The names of the feed's events, besides the kinds.
 const (
-	EventJob     = "job"     // the data is a [Status]
 	EventRemoved = "removed" // the data is a [Removal]
-	EventReset   = "reset"   // list the jobs, then go on here; there is no data
+	EventReset   = "reset"   // list what is followed, then go on here; there is no data
 	EventHere    = "here"    // only the position: the first event, and whenever nothing came for a while
 )
 
-// Removal names a job that is not there any more.
+// Removal names what is not there any more.
 type Removal struct {
-	ID grid.JobID `json:"id"`
+	ID   string `json:"id"`
+	Kind Kind   `json:"kind"`
 }
 
 // changes answers until the client goes, the server stops, or Limits.Stream is over: then the client comes again.
@@ -90,11 +139,15 @@ func (s *Server) changes(r *request) error {
 	if err != nil {
 		return err
 	}
-	return s.patiently(r, s.limits.Stream, func(ctx context.Context) error { return s.stream(ctx, r, at) })
+	kinds, err := ParseKinds(r.URL.Query().Get("kinds"))
+	if err != nil {
+		return err
+	}
+	return s.patiently(r, s.limits.Stream, func(ctx context.Context) error { return s.stream(ctx, r, at, kinds) })
 }
 
-func (s *Server) stream(ctx context.Context, r *request, at Position) error {
-	piece, err := s.service.Changes(ctx, r.who, at)
+func (s *Server) stream(ctx context.Context, r *request, at Position, kinds []Kind) error {
+	piece, err := s.service.Changes(ctx, r.who, at, kinds)
 	if err != nil {
 		return err // nothing was written: it gets an answer like any other
 	}
@@ -108,7 +161,7 @@ func (s *Server) stream(ctx context.Context, r *request, at Position) error {
 			return nil // the answer has begun: who reads it sees its end
 		}
 		quiet, cancel := context.WithTimeout(ctx, s.limits.LongPoll)
-		piece, err = s.service.Changes(quiet, r.who, piece.Next)
+		piece, err = s.service.Changes(quiet, r.who, piece.Next, kinds)
 		cancel()
 		if err != nil {
 			s.log.Debug("a feed of changes ends", "user", r.who.Name, "error", err)
@@ -131,10 +184,10 @@ func (s *Server) events(piece Changes) []byte {
 	for i := range piece.List {
 		c := &piece.List[i]
 		if c.Removed {
-			event(EventRemoved, Removal{c.Record.Job.ID})
+			event(EventRemoved, Removal{c.ID, c.Kind})
 			continue
 		}
-		event(EventJob, newStatus(&c.Record, s.service.SiteName))
+		event(string(c.Kind), s.told(c))
 	}
 	last := EventHere
 	if piece.Reset {
@@ -142,4 +195,18 @@ func (s *Server) events(piece Changes) []byte {
 	}
 	fmt.Fprintf(&b, "event: %s\nid: %s\ndata: {}\n\n", last, piece.Next)
 	return b.Bytes()
+}
+
+// told is how something is, as the list of its kind has it.
+func (s *Server) told(c *Change) any {
+	switch c.Kind {
+	case KindJob:
+		return newStatus(c.Job, s.service.SiteName)
+	case KindGroup:
+		return newGroupStatus(*c.Group, s.service.SiteName)
+	case KindReservation:
+		return s.heldReservation(c.Reservation)
+	default:
+		return c.Flow
+	}
 }

@@ -10,24 +10,26 @@ import (
 	"io"
 	"net/http"
 	"time"
-
-	"gbroker/grid"
 )
 
-// FeedEvent is one event of the feed as a client gets it.
+// FeedEvent is one event of the feed as a client gets it: that of its kind is set.
 type FeedEvent struct {
-	Name string     `json:"event"`
-	At   Position   `json:"position,omitzero"` // of [EventHere] and [EventReset]
-	Job  *Status    `json:"job,omitempty"`
-	ID   grid.JobID `json:"id,omitempty"` // of a removed job
+	Name        string           `json:"event"`
+	At          Position         `json:"position,omitzero"` // of [EventHere] and [EventReset]
+	Job         *Status          `json:"job,omitempty"`
+	Group       *GroupStatus     `json:"group,omitempty"`
+	Reservation *HeldReservation `json:"reservation,omitempty"`
+	Flow        *FlowStatus      `json:"flow,omitempty"`
+	ID          string           `json:"id,omitempty"`   // of what was removed
+	Kind        Kind             `json:"kind,omitempty"` // likewise
 }
 
-// Changes gives the events behind a position, until give fails or ctx is done. A broken connection ends it with an error
-// that is [Interrupted]: the caller goes on behind the last position that it got.
-func (c *Client) Changes(ctx context.Context, after Position, give func(FeedEvent) error) error {
+// Changes gives the events behind a position that are of some kinds, without any of jobs, until give fails or ctx is done. A broken
+// connection ends it with an error that is [Interrupted]: the caller goes on behind the last position that it got.
+func (c *Client) Changes(ctx context.Context, after Position, give func(FeedEvent) error, kinds ...Kind) error {
 	ctx, stalled := c.whileMoving(ctx)
 	defer stalled.stop()
-	r, err := c.request(ctx, http.MethodGet, "/v1/changes?after="+after.String(), nil)
+	r, err := c.request(ctx, http.MethodGet, "/v1/changes?after="+after.String()+"&kinds="+joined(kinds), nil)
 	if err != nil {
 		return err
 	}
@@ -90,13 +92,18 @@ func readEvents(r io.Reader, give func(FeedEvent) error) error {
 // read takes the data of an event; of one that a later broker sends nothing is taken.
 func (e *FeedEvent) read(data []byte) (err error) {
 	switch e.Name {
-	case EventJob:
-		e.Job = new(Status)
-		err = json.Unmarshal(data, e.Job)
+	case string(KindJob):
+		return json.Unmarshal(data, &e.Job)
+	case string(KindGroup):
+		return json.Unmarshal(data, &e.Group)
+	case string(KindReservation):
+		return json.Unmarshal(data, &e.Reservation)
+	case string(KindFlow):
+		return json.Unmarshal(data, &e.Flow)
 	case EventRemoved:
-		var gone Removal
+		gone := Removal{Kind: KindJob} // older brokers tell of nothing else
 		err = json.Unmarshal(data, &gone)
-		e.ID = gone.ID
+		e.ID, e.Kind = gone.ID, gone.Kind
 	}
 	return err
 }
@@ -106,7 +113,7 @@ const again = time.Second
 
 // Follow gives the events behind a position as Changes does, and goes on over broken connections and restarts of the
 // broker, for as long as that is away no longer than patience.
-func (c *Client) Follow(ctx context.Context, after Position, patience time.Duration, give func(FeedEvent) error) error {
+func (c *Client) Follow(ctx context.Context, after Position, patience time.Duration, give func(FeedEvent) error, kinds ...Kind) error {
 	heard := time.Now()
 	for {
 		err := c.Changes(ctx, after, func(e FeedEvent) error {
@@ -115,7 +122,7 @@ func (c *Client) Follow(ctx context.Context, after Position, patience time.Durat
 				after = e.At
 			}
 			return give(e)
-		})
+		}, kinds...)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -3,7 +3,9 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +72,7 @@ func TestFeed(t *testing.T) {
 		}
 	}
 	change(grid.Running)
-	if e := next(t, events, api.EventJob); e.Job.ID != job.ID || e.Job.State != "RUNNING" {
+	if e := next(t, events, string(api.KindJob)); e.Job.ID != job.ID || e.Job.State != "RUNNING" {
 		t.Errorf("told is %+v", e.Job)
 	}
 	before := next(t, events, api.EventHere).At
@@ -78,22 +80,109 @@ func TestFeed(t *testing.T) {
 		next(t, events, api.EventHere)
 	}
 	change(grid.Completed)
-	if e := next(t, events, api.EventJob); e.Job.State != "COMPLETED" {
+	if e := next(t, events, string(api.KindJob)); e.Job.State != "COMPLETED" {
 		t.Errorf("over a new connection is told %+v", e.Job)
 	}
 	if err := c.Remove(t.Context(), job.ID); err != nil {
 		t.Fatal(err)
 	}
-	if e := next(t, events, api.EventRemoved); e.ID != job.ID {
+	if e := next(t, events, api.EventRemoved); e.ID != string(job.ID) {
 		t.Errorf("removed is %q", e.ID)
 	}
 	late := listen(t, client(t, api.ClientConfig{Address: s.Addresses()[0]}), before)
-	if e := next(t, late, api.EventRemoved); e.ID != job.ID {
+	if e := next(t, late, api.EventRemoved); e.ID != string(job.ID) {
 		t.Errorf("who comes late hears of %q", e.ID)
 	}
 	service.ForgetChanges()
 	if e := next(t, listen(t, c, before), api.EventReset); e.At == (api.Position{}) || e.At == before {
 		t.Errorf("he is to go on at %v", e.At)
+	}
+}
+
+// until gives the events behind a position, by their names and identifiers, to the first that is last; and the last position that came.
+func until(t *testing.T, c *api.Client, after api.Position, last string, kinds ...api.Kind) (seen []string, at api.Position) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	enough := errors.New("enough")
+	err := c.Changes(ctx, after, func(e api.FeedEvent) error {
+		text := e.Name + " " + e.ID
+		switch {
+		case e.Job != nil:
+			text += string(e.Job.ID)
+		case e.Group != nil:
+			text += fmt.Sprintf("%s %d of %d", e.Group.ID, e.Group.Over, e.Group.Jobs)
+		case e.Reservation != nil:
+			text += string(e.Reservation.ID) + " " + e.Reservation.State
+		case e.Flow != nil:
+			text += string(e.Flow.ID) + " " + e.Flow.State
+		case e.Name == api.EventRemoved:
+			text += " of " + string(e.Kind)
+		default:
+			at = e.At
+		}
+		if seen = append(seen, text); text == last {
+			return enough
+		}
+		return nil
+	}, kinds...)
+	if !errors.Is(err, enough) {
+		t.Fatalf("after %q: %v", seen, err)
+	}
+	return seen, at
+}
+
+// Who asks for them hears of groups, reservations and workflows as of jobs, and goes on in the middle as he does with those; who does not
+// gets what he ever got.
+func TestFeedOfAllKinds(t *testing.T) {
+	t.Parallel()
+	service, _, c := serve(t, api.Config{})
+	_, begin := until(t, c, api.Position{}, "here ", api.Kinds...)
+	h, err := c.Reserve(t.Context(), api.ReservationRequest{Nodes: 1, Cores: 1, From: 2_000_000_000_000, Span: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.ChangeFlow(api.FlowStatus{ID: "here.01ABCDEFGHJKMNPQRSTVWXYZ00.flow", User: h.User, State: "running"})
+	g, err := c.SubmitGroup(t.Context(), api.GroupSubmission{Key: "g", Jobs: []api.Submission{{Document: plain}, {Document: plain}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, group := "flow here.01ABCDEFGHJKMNPQRSTVWXYZ00.flow running", "group "+string(g.ID)
+	first := []string{"reservation r1 " + h.State, flow, group + " 0 of 2"}
+	seen, at := until(t, c, begin, flow, api.Kinds...)
+	if !slices.Equal(seen, first[:2]) || at != (api.Position{}) {
+		t.Errorf("first is told %q, up to %v", seen, at)
+	}
+	seen, at = until(t, c, begin, "here ", api.Kinds...) // it broke within a piece: that comes again
+	if !slices.Equal(seen, append(first, "here ")) {
+		t.Errorf("again is told %q", seen)
+	}
+	for n := range 2 {
+		if err := service.Change(g.ID.Job(n+1), func(r *grid.Record) { r.State = grid.Completed }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen, _ = until(t, c, at, "here ", api.KindGroup, api.KindReservation); !slices.Equal(seen, []string{group + " 2 of 2", "here "}) {
+		t.Errorf("of groups and reservations is told %q", seen)
+	}
+	if err := c.RemoveGroup(t.Context(), g.ID); err != nil {
+		t.Fatal(err)
+	}
+	if seen, _ = until(t, c, at, "here ", api.KindGroup); !slices.Equal(seen, []string{"removed " + string(g.ID) + " of group", "here "}) {
+		t.Errorf("of the group is told %q", seen)
+	}
+	job, err := c.Submit(t.Context(), api.Submission{Key: "k", Document: plain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := service.Change(job.ID, func(r *grid.Record) { r.State = grid.Running }); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []grid.JobID{g.ID.Job(1), g.ID.Job(2)} {
+		first = append(first, "removed "+string(id)+" of job")
+	}
+	if seen, _ = until(t, c, begin, "here "); !slices.Equal(seen, append(first[3:], "job "+string(job.ID), "here ")) {
+		t.Errorf("who names no kind is told %q", seen)
 	}
 }
 
@@ -107,6 +196,11 @@ func TestFeedRefuses(t *testing.T) {
 		header := func(r *http.Request) { r.Header.Set("Last-Event-ID", bad) }
 		if code, f := raw(t, s.Addresses()[0], header, "GET", "/v1/changes", ""); code != http.StatusBadRequest || f.Kind != "invalid" {
 			t.Errorf("Last-Event-ID: %s: %d %+v", bad, code, f)
+		}
+	}
+	for _, bad := range []string{"x", "Job", "job,", "job,group,x", ","} {
+		if code, f := raw(t, s.Addresses()[0], nil, "GET", "/v1/changes?kinds="+bad, ""); code != http.StatusBadRequest || f.Kind != "invalid" || !strings.Contains(f.Text, "job,group,reservation,flow") {
+			t.Errorf("kinds=%s: %d %+v", bad, code, f)
 		}
 	}
 	stale := func(r *http.Request) { r.Header.Set("Last-Event-ID", "x") }

@@ -98,9 +98,9 @@ type UserService interface {
 	Allocation(ctx context.Context, who Identity, id grid.JobID) (*grid.Allocation, error)
 	// Wait returns when the job's state is no longer since, or has ended, or ctx is done (then the record as it is).
 	Wait(ctx context.Context, who Identity, id grid.JobID, since grid.State) (grid.Record, error)
-	// Changes are the jobs that who may see and that have changed behind a position, as they are now; from the zero one
-	// none. It returns as soon as there are some, or when ctx is done.
-	Changes(ctx context.Context, who Identity, after Position) (Changes, error)
+	// Changes are what of some kinds who may see and has changed behind a position, as it is now; from the zero one
+	// nothing. It returns as soon as there is some, or when ctx is done.
+	Changes(ctx context.Context, who Identity, after Position, kinds []Kind) (Changes, error)
 	// Cancel asks for the end of a job; confirmed once the owner has durably withdrawn it or its end is known.
 	// It waits for that until ctx is done.
 	Cancel(ctx context.Context, who Identity, id grid.JobID) (r grid.Record, confirmed bool, err error)

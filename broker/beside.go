@@ -9,9 +9,8 @@ import (
 // beside are the entities of one kind that readers see beside the records of jobs, by what they are called: as they
 // were last made durable. They are never changed.
 type beside[E grid.Entity] struct {
-	kind grid.Kind
-	mu   sync.Mutex
-	all  map[string]E
+	mu  sync.Mutex
+	all map[string]E
 }
 
 func (v *beside[E]) reset(list []E) {
@@ -24,18 +23,19 @@ func (v *beside[E]) reset(list []E) {
 	}
 }
 
-// change takes a change of an entity of this kind, and no other.
-func (v *beside[E]) change(c grid.Change) {
-	if c.Kind != v.kind {
-		return
-	}
+// change takes a change of an entity of this kind, and gives what it was before; nil if it was not there.
+func (v *beside[E]) change(c grid.Change) (before grid.Entity) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if was, known := v.all[c.Key]; known {
+		before = was
+	}
 	if e, is := c.Record.(E); is {
 		v.all[c.Key] = e
 	} else {
 		delete(v.all, c.Key)
 	}
+	return before
 }
 
 func (v *beside[E]) get(key string) (e E, is bool) {

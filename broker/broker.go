@@ -58,7 +58,6 @@ func NewBroker(cfg core.Config, members []grid.Member, ports Ports) *Broker {
 		done:     make(chan struct{}),
 	}
 	b.view, b.groups = newView(b.record), newGroups()
-	b.reservations.kind, b.allocations.kind, b.budgets.kind = grid.KindReservation, grid.KindAllocation, grid.KindBudget
 	b.boot.Store(cfg.Boot)
 	b.said = cfg.Boot
 	b.trust(members)

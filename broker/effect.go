@@ -62,20 +62,30 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 	}
 }
 
-// saved shows readers what has become durable.
+// saved shows readers what has become durable, and tells of it.
 func (b *Broker) saved(c grid.Change) {
-	if state, is := c.Record.(*grid.SiteState); is {
-		b.state.Store(state)
-	}
-	b.groups.change(c)
-	b.reservations.change(c)
-	b.allocations.change(c)
-	b.budgets.change(c)
-	if id, r, is := c.Job(); is {
-		before := b.view.change(id, r)
-		if b.ports.Changed != nil {
-			b.ports.Changed(before, c)
+	var before grid.Entity
+	switch c.Kind {
+	case grid.KindJob:
+		id, r, _ := c.Job()
+		if was := b.view.change(id, r); was != nil {
+			before = was
 		}
+	case grid.KindSite:
+		if state, is := c.Record.(*grid.SiteState); is {
+			b.state.Store(state)
+		}
+	case grid.KindGroup, grid.KindTemplate, grid.KindResults:
+		before = b.groups.change(c)
+	case grid.KindReservation:
+		before = b.reservations.change(c)
+	case grid.KindAllocation:
+		before = b.allocations.change(c)
+	case grid.KindBudget:
+		before = b.budgets.change(c)
+	}
+	if b.ports.Changed != nil {
+		b.ports.Changed(before, c)
 	}
 }
 

@@ -57,10 +57,14 @@ func (v *groups) put(id grid.GroupID) *group {
 	return g
 }
 
-// change shows what has become durable.
-func (v *groups) change(c grid.Change) {
+// change shows what has become durable, and gives what a group was before; nil if it was not there.
+func (v *groups) change(c grid.Change) (before grid.Entity) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if was := v.all[grid.GroupID(c.Key)]; c.Kind == grid.KindGroup && was != nil && was.ID != "" {
+		g := was.Group
+		before = &g
+	}
 	switch e := c.Record.(type) {
 	case *grid.Group:
 		g := v.put(e.ID)
@@ -70,17 +74,18 @@ func (v *groups) change(c grid.Change) {
 		}
 	case *grid.Template:
 		v.put(e.Group).inputs = e.Inputs
-		return
+		return nil
 	case *grid.Results:
 		v.put(e.Group).results[e.Page] = e
-		return
+		return nil
 	default:
 		if c.Kind != grid.KindGroup {
-			return // what lies beside a group goes with it
+			return nil // what lies beside a group goes with it
 		}
 		delete(v.all, grid.GroupID(c.Key))
 	}
 	v.wake()
+	return before
 }
 
 func (v *groups) wake() {

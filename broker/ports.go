@@ -127,9 +127,9 @@ type Ports struct {
 	Journal func(ctx context.Context) (Journal, error) // opens it, also anew after a failed save
 	Clock   func() grid.Tick                           // never goes back
 	Wall    func() grid.Tick                           // the wall clock, to notice its jumps; may be nil
-	// Changed sees each change of a job once it is durable, with its record of before, nil if there
-	// was none. It must not wait, and may keep neither. It may be nil.
-	Changed func(before *grid.Record, change grid.Change)
+	// Changed sees each change of an entity once it is durable, with what readers saw of it before, nil if that
+	// was nothing. It must not wait, and may keep neither. It may be nil.
+	Changed func(before grid.Entity, change grid.Change)
 	// Share gives peers their rates of the uplink, in bytes per second, and all others the rest, 0 being no limit; it may be nil.
 	Share func(reserved map[grid.PeerID]int64, rest int64)
 	// Displaced hears of local jobs that give way to a reservation, and what they lose; it may be nil.

@@ -91,6 +91,15 @@ func (b *Broker) Reserves() bool { return b.ports.Reserver != nil }
 // SetReserving takes up other rules of the operator.
 func (b *Broker) SetReserving(rules reserve.Rules) { b.Post(core.ReservingChanged{Rules: rules}) }
 
+// Reservation is one of [Broker.Reservations]; known is false where there is none.
+func (b *Broker) Reservation(id grid.ReservationID) (r grid.Reservation, known bool) {
+	is, known := b.reservations.get(string(id))
+	if known {
+		r = *is
+	}
+	return r, known
+}
+
 // Reservations are those of the nodes here, and those that users here hold elsewhere, as they were last made durable.
 func (b *Broker) Reservations() []grid.Reservation {
 	var list []grid.Reservation

@@ -59,34 +59,51 @@ func TestWhatIsDurableIsShown(t *testing.T) {
 	}
 }
 
-// A change of a job is told with what was shown before it; what is no promise is shown, and told to nobody.
-func TestChangesOfJobsAreTold(t *testing.T) {
+// A change is told with what was shown before it; what is no promise is shown, and told to nobody.
+func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	h := newHands()
+	h.b.budgets.reset(nil)
+	h.b.reservations.reset(nil)
+	h.b.allocations.reset(nil)
 	var told []string
-	h.b.ports.Changed = func(before *grid.Record, c grid.Change) {
-		_, now, _ := c.Job()
-		state := func(r *grid.Record) string {
-			if r == nil {
+	h.b.ports.Changed = func(before grid.Entity, c grid.Change) {
+		say := func(e grid.Entity) string {
+			switch e := e.(type) {
+			case nil:
 				return "none"
+			case *grid.Record:
+				return e.State.String()
+			case *grid.Group:
+				return e.Name
+			case *grid.Reservation:
+				return e.State.String()
 			}
-			return r.State.String()
+			kind, key := e.Entity()
+			return fmt.Sprint(kind, key)
 		}
-		told = append(told, state(before)+" "+state(now))
+		told = append(told, say(before)+" "+say(c.Record))
 	}
+	gone := func(kind grid.Kind, key string) core.Effect { return core.Save{Change: grid.Deleted(kind, key)} }
+	save := func(e grid.Entity) core.Effect { return core.Save{Change: grid.Saved(e)} }
 	r := grid.Record{Job: jobOf(me, "a", "1"), State: grid.Ready}
 	running := r
 	running.State = grid.Running
 	for _, e := range []core.Effect{
-		core.Save{Change: grid.Saved(&r)}, core.Show{Record: r}, core.Save{Change: grid.Saved(&grid.Budget{User: "ann"})},
-		core.Save{Change: grid.Saved(&running)}, core.Save{Change: grid.Deleted(grid.KindJob, string(r.Job.ID))},
+		save(&r), core.Show{Record: r}, save(&running), gone(grid.KindJob, string(r.Job.ID)),
+		save(&grid.Budget{User: "ann"}), save(&grid.SiteState{}), save(&grid.Allocation{Of: "j"}), gone(grid.KindAllocation, "j"),
+		save(&grid.Template{Group: "a.1.all"}), save(&grid.Group{ID: "a.1.all", Name: "one"}), save(&grid.Group{ID: "a.1.all", Name: "two"}),
+		gone(grid.KindTemplate, "a.1.all"), gone(grid.KindGroup, "a.1.all"),
+		save(&grid.Reservation{ID: "r", State: grid.Tentative}), save(&grid.Reservation{ID: "r", State: grid.Bound}), gone(grid.KindReservation, "r"),
 	} {
-		if _, is := e.(core.Save); is {
-			h.b.budgets.reset(nil)
-		}
 		h.b.dispatch(t.Context(), e, 0)
 	}
-	if want := []string{"none READY", "READY RUNNING", "RUNNING none"}; !slices.Equal(told, want) {
+	if want := []string{
+		"none READY", "READY RUNNING", "RUNNING none",
+		"none 8ann", "none 2", "none 7j", "7j none",
+		"none 4a.1.all", "none one", "one two", "none none", "two none",
+		"none TENTATIVE", "TENTATIVE BOUND", "BOUND none",
+	}; !slices.Equal(told, want) {
 		t.Errorf("told is %q, want %q", told, want)
 	}
 	shown := r

@@ -127,6 +127,6 @@ func (s service) removeHere(ctx context.Context, who api.Identity, id grid.JobID
 	if err := s.site.broker.Remove(ctx, id); err != nil {
 		return err
 	}
-	s.site.feedOn(&r, nil) // one that lived in the journal alone is not seen to change
+	s.site.feedOn(&r, grid.Deleted(grid.KindJob, string(id))) // one that lived in the journal alone is not seen to change
 	return nil
 }

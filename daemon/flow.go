@@ -17,7 +17,7 @@ func (s *site) newFlows() (*flows.Keeper, error) {
 		Folder: filepath.Join(s.cfg.Data, "flows"), Jobs: service{s}, Site: s.facts.Name, Self: s.self, Sign: s.sign, Walltime: grid.Span(s.cfg.DefaultWalltime),
 		Now: wall, NewID: newULID, Log: slog.New(zapslog.NewHandler(s.log.Named("flows").Core())), Most: s.cfg.Limits.Groups,
 		Keep: grid.Tick(s.cfg.Retention.Days) * grid.Day, Documents: s.cfg.Limits.Documents, Bytes: s.cfg.Limits.Bytes,
-		Watch: s.cfg.Files.Watch, Free: s.free,
+		Watch: s.cfg.Files.Watch, Free: s.free, Changed: s.flowChanged,
 	})
 }
 

@@ -3,14 +3,23 @@ package daemon
 import (
 	"go.uber.org/zap"
 
+	"gbroker/api"
 	"gbroker/grid"
 )
 
-// changed sees each durable change of a record: one line in the log for each job that is
-// accepted, placed, started or ended here, and the counters of the metrics.
-func (s *site) changed(before *grid.Record, change grid.Change) {
+// changed sees each durable change.
+func (s *site) changed(before grid.Entity, change grid.Change) {
+	if change.Kind == grid.KindJob {
+		was, _ := before.(*grid.Record)
+		s.observe(was, change)
+	}
+	s.feedOn(before, change) // who is woken by it finds the counters as they are now
+}
+
+// observe sees each durable change of a job: one line in the log for each that is accepted, placed, started or ended
+// here, and the counters of the metrics.
+func (s *site) observe(before *grid.Record, change grid.Change) {
 	_, after, _ := change.Job()
-	defer s.feedOn(before, after) // who is woken by it finds the counters as they are now
 	if after == nil || after.Removed {
 		return
 	}
@@ -42,18 +51,34 @@ func (s *site) changed(before *grid.Record, change grid.Change) {
 	}
 }
 
-// feedOn notes in the feed of changes whatever users see of a job.
-func (s *site) feedOn(before, after *grid.Record) {
-	c := changed{removed: after == nil || after.Removed}
-	switch {
-	case after != nil:
-		c.job, c.user = after.Job.ID, after.Job.User
-	case before != nil:
-		c.job, c.user = before.Job.ID, before.Job.User
-	default:
-		return
+// feedOn notes in the feed of changes what users see of them; what was removed is told once, though its record goes later.
+func (s *site) feedOn(before grid.Entity, change grid.Change) {
+	was, known := seen(before)
+	now, is := seen(change.Record)
+	if !is {
+		now, now.removed = was, true
 	}
-	s.feed.note(s.broker.JournalID().Life, c)
+	if (is || known) && !(now.removed && was.removed) {
+		s.feed.note(s.broker.JournalID().Life, now)
+	}
+}
+
+// seen is what the feed tells of an entity; false of what it does not tell of.
+func seen(e grid.Entity) (c changed, is bool) {
+	switch e := e.(type) {
+	case *grid.Record:
+		return changed{entity{api.KindJob, string(e.Job.ID)}, e.Job.User, e.Removed}, true
+	case *grid.Group:
+		return changed{entity{api.KindGroup, string(e.ID)}, e.User, e.Removed}, true
+	case *grid.Reservation:
+		return changed{entity{api.KindReservation, string(e.ID)}, e.Holder, false}, true
+	}
+	return c, false
+}
+
+// flowChanged notes a workflow, whose changes are durable in a folder of its own.
+func (s *site) flowChanged(id api.FlowID, user string, removed bool) {
+	s.feed.note(s.broker.JournalID().Life, changed{entity{api.KindFlow, string(id)}, grid.User{Home: s.self, Name: user}, removed})
 }
 
 // moved tells of a job that came from a neighbour, or went to one.

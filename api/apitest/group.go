@@ -52,6 +52,7 @@ func (s *Service) SubmitGroup(ctx context.Context, who api.Identity, n api.NewGr
 		s.jobs[id] = &job{record: r, wanted: one.Job.Inputs, uploads: make(map[string][]byte)}
 	}
 	s.groups[made.ID] = made
+	s.moved(api.KindGroup, string(made.ID))
 	s.mu.Unlock()
 	g, err = s.Group(ctx, who, made.ID, whole)
 	return g, false, err
@@ -158,7 +159,7 @@ func (s *Service) CancelGroup(ctx context.Context, who api.Identity, id grid.Gro
 			j.record.State = grid.Killed
 		}
 	}
-	s.wake()
+	s.moved(api.KindGroup, string(id))
 	s.mu.Unlock()
 	return s.Group(ctx, who, id, page)
 }
@@ -181,6 +182,7 @@ func (s *Service) RemoveGroup(ctx context.Context, who api.Identity, id grid.Gro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.groups, id)
+	s.moved(api.KindGroup, string(id))
 	for n := range g.Group.Jobs {
 		delete(s.jobs, id.Job(n+1))
 	}

@@ -23,6 +23,7 @@ func (s *Service) Reserve(_ context.Context, who api.Identity, n api.NewReservat
 	}
 	if s.fail == nil {
 		s.reserved = append(s.reserved, r)
+		s.moved(api.KindReservation, string(r.ID))
 	}
 	return r, s.fail
 }
@@ -46,6 +47,7 @@ func (s *Service) Release(_ context.Context, _ api.Identity, id grid.Reservation
 	for i := range s.reserved {
 		if s.reserved[i].ID == id {
 			s.reserved[i].State = grid.Released
+			s.moved(api.KindReservation, string(id))
 			return s.reserved[i], s.fail
 		}
 	}
@@ -64,6 +66,7 @@ func (s *Service) ChangeReservation(_ context.Context, _ api.Identity, id grid.R
 			for n := len(r.Nodes); n < to.Nodes; n++ {
 				r.Nodes = append(r.Nodes, grid.NodeName(fmt.Sprint("n", n+1)))
 			}
+			s.moved(api.KindReservation, string(id))
 			return *r, s.fail
 		}
 	}

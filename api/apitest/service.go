@@ -29,7 +29,8 @@ type Service struct {
 	sites    []api.SiteView
 	moving   map[grid.SiteName][]api.Handoff
 	notified int
-	moves    []grid.JobID // the jobs in the order in which they changed
+	moves    []move // in the order in which things changed
+	flows    map[api.FlowID]api.FlowStatus
 	foreseen api.Foreseen
 	forgets  int // how many of those are not known any more
 }
@@ -55,7 +56,7 @@ var (
 
 // New is a service without jobs, at a site of 16 processes.
 func New() *Service {
-	s := &Service{changed: make(chan struct{}), jobs: make(map[grid.JobID]*job), keys: make(map[string]grid.JobID), groups: make(map[grid.GroupID]grid.Group)}
+	s := &Service{changed: make(chan struct{}), jobs: make(map[grid.JobID]*job), keys: make(map[string]grid.JobID), groups: make(map[grid.GroupID]grid.Group), flows: make(map[api.FlowID]api.FlowStatus)}
 	site, peer := s.Self()
 	s.sites = []api.SiteView{{Site: site, Peer: peer, Self: true, State: grid.Alive,
 		Started: 20, Accuracy: plan.Accuracy{Waited: 10, Mean: 266.2, Median: 80, P90: 601, Within60: 0.2, Within600: 0.8, TooEarly: 0.25}}}
@@ -96,57 +97,11 @@ func (s *Service) Change(id grid.JobID, f func(*grid.Record)) error {
 	}
 	f(&j.record)
 	j.events = append(j.events, grid.Event{At: grid.Tick(len(j.events)+1) * grid.Second, State: j.record.State, Site: "here", Epoch: j.record.Epoch, Why: "the test said so"})
-	s.moves = append(s.moves, id)
-	s.wake()
-	return nil
-}
-
-// ForgetChanges makes every position in the feed of changes one that is not known any more.
-func (s *Service) ForgetChanges() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.moves = append(s.moves, "")
-	s.forgets = len(s.moves)
-	s.wake()
-}
-
-// Changes tells what Change and Remove did.
-func (s *Service) Changes(ctx context.Context, who api.Identity, after api.Position) (api.Changes, error) {
-	for {
-		s.mu.Lock()
-		if s.fail != nil {
-			defer s.mu.Unlock()
-			return api.Changes{}, s.fail
-		}
-		c, changed := api.Changes{Next: api.Position{Life: 1, Sequence: uint64(len(s.moves))}}, s.changed
-		switch from := int(after.Sequence); {
-		case after == (api.Position{}):
-			s.mu.Unlock()
-			return c, nil
-		case from < s.forgets, from > len(s.moves):
-			c.Reset = true
-		default:
-			for i, id := range s.moves[from:] {
-				if slices.Contains(s.moves[from+i+1:], id) {
-					continue
-				}
-				if j, err := s.find(who, id); err == nil {
-					c.List = append(c.List, api.Change{Record: j.record})
-				} else if s.jobs[id] == nil {
-					c.List = append(c.List, api.Change{Record: grid.Record{Job: grid.Job{ID: id}}, Removed: true})
-				}
-			}
-		}
-		s.mu.Unlock()
-		if c.Reset || len(c.List) > 0 {
-			return c, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return c, nil
-		}
+	s.moved(api.KindJob, string(id))
+	if g, _ := id.Group(); s.groups[g].ID != "" {
+		s.moved(api.KindGroup, string(g))
 	}
+	return nil
 }
 
 // find is the job if who may see it. Callers hold mu.
@@ -358,7 +313,6 @@ func (s *Service) Remove(_ context.Context, who api.Identity, id grid.JobID) err
 		return fmt.Errorf("job %s has not ended, cancel it first: %w", id, grid.ErrNotYet)
 	}
 	delete(s.jobs, id)
-	s.moves = append(s.moves, id)
-	s.wake()
+	s.moved(api.KindJob, string(id))
 	return nil
 }

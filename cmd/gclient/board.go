@@ -59,7 +59,7 @@ func (b *board) fill(ctx context.Context, c *api.Client, f api.Filter) error {
 
 // change takes a change up.
 func (b *board) change(e api.FeedEvent, f api.Filter) {
-	id := e.ID
+	id := grid.JobID(e.ID)
 	if e.Job != nil {
 		id = e.Job.ID
 	}

@@ -17,7 +17,7 @@ func changed(n int, state grid.State, change func(*api.Status)) api.FeedEvent {
 	if change != nil {
 		change(s)
 	}
-	return api.FeedEvent{Name: api.EventJob, Job: s}
+	return api.FeedEvent{Name: string(api.KindJob), Job: s}
 }
 
 // What runs stands first, then what waits by its start, then what has ended last; what changes moves.
@@ -31,7 +31,7 @@ func TestBoardOrder(t *testing.T) {
 		changed(4, grid.Running, nil),
 		changed(5, grid.Running, nil),
 		changed(5, grid.Completed, nil),
-		{Name: api.EventRemoved, ID: grid.JobID(fmt.Sprintf("here.%026d", 2))},
+		{Name: api.EventRemoved, ID: fmt.Sprintf("here.%026d", 2)},
 	} {
 		b.change(e, api.Filter{})
 	}
@@ -59,7 +59,7 @@ func TestTurnsOnTheBoard(t *testing.T) {
 	b.turns[group] = 2
 	for i, left := range []int{1, 1, 0, 0} {
 		n := []int{3, 3, 4, 5}[i]
-		b.change(api.FeedEvent{Name: api.EventJob, Job: &api.Status{ID: group.Job(n), State: grid.Running.String()}}, api.Filter{})
+		b.change(api.FeedEvent{Name: string(api.KindJob), Job: &api.Status{ID: group.Job(n), State: grid.Running.String()}}, api.Filter{})
 		if b.turns[group] != left {
 			t.Errorf("after job %d %d wait for their turn, not %d", n, b.turns[group], left)
 		}

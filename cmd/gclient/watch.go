@@ -12,7 +12,7 @@ import (
 
 func (p *program) watch() *cobra.Command {
 	var asJSON bool
-	var after string
+	var after, kinds string
 	cmd := &cobra.Command{
 		Use:   "watch [WORKFLOW]",
 		Short: "Tell what becomes of jobs, as it happens",
@@ -24,9 +24,12 @@ With --json each line is an event: "job" with the job's status, "removed" with i
 "here" and "reset" with a position. --after POSITION goes on behind one of an earlier
 watch. "reset" says that what came behind it is not known any more: list the jobs.
 
+--kinds job,group,reservation,flow tells of groups, reservations and workflows too, or of
+those alone; with --json by events of these names.
+
 With a workflow (ID.flow) it tells of each change of its tasks, until that has ended;
 with --json by events "task", and "ended" with the status of the workflow.`,
-		Example: "  gclient watch\n  gclient watch --json | jq -r 'select(.event==\"job\") | .job.state'",
+		Example: "  gclient watch\n  gclient watch --json | jq -r 'select(.event==\"job\") | .job.state'\n  gclient watch --kinds group,flow",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -36,12 +39,16 @@ with --json by events "task", and "ended" with the status of the workflow.`,
 			if err != nil {
 				return cli.BadUsage("--after: %v", err)
 			}
+			follow, err := api.ParseKinds(kinds)
+			if err != nil {
+				return cli.BadUsage("--kinds: %v", err)
+			}
 			c, err := p.client(cmd)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			err = c.Follow(cmd.Context(), from, patience, func(e api.FeedEvent) error { return printEvent(cmd, e, asJSON) })
+			err = c.Follow(cmd.Context(), from, patience, func(e api.FeedEvent) error { return printEvent(cmd, e, asJSON) }, follow...)
 			if interrupted(cmd.Context(), err) {
 				return nil
 			}
@@ -50,6 +57,7 @@ with --json by events "task", and "ended" with the status of the workflow.`,
 	}
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().StringVar(&after, "after", "", "go on behind this `POSITION`")
+	cmd.Flags().StringVar(&kinds, "kinds", "", "tell of these `KINDS`, of job,group,reservation,flow (default job)")
 	return cmd
 }
 
@@ -63,19 +71,50 @@ func printEvent(cmd *cobra.Command, e api.FeedEvent, asJSON bool) error {
 	if asJSON {
 		return cli.PrintLine(out, e)
 	}
-	var err error
-	now := time.Now().Format("15:04:05")
-	switch e.Name {
-	case api.EventJob:
-		why := printable(e.Job.Reason)
-		if why != "" {
-			why = "  " + why
-		}
-		_, err = fmt.Fprintf(out, "%s  %s  %-9s  %s  %s%s\n", now, e.Job.ID, stateText(e.Job), dash(string(e.Job.Owner)), dash(e.Job.Name), why)
-	case api.EventRemoved:
-		_, err = fmt.Fprintf(out, "%s  %s  removed\n", now, e.ID)
-	case api.EventReset:
-		_, err = fmt.Fprintf(out, "%s  changes before this were not told: 'gclient list' shows how the jobs are\n", now)
+	text := eventText(&e)
+	if text == "" {
+		return nil
 	}
+	_, err := fmt.Fprintf(out, "%s  %s\n", time.Now().Format("15:04:05"), text)
 	return err
+}
+
+// eventText is a line for people; "" where there is nothing to tell.
+func eventText(e *api.FeedEvent) string {
+	switch {
+	case e.Job != nil:
+		return fmt.Sprintf("%s  %-9s  %s  %s", e.Job.ID, stateText(e.Job), dash(string(e.Job.Owner)), dash(e.Job.Name)) + because(e.Job.Reason)
+	case e.Group != nil:
+		g := e.Group
+		text := fmt.Sprintf("%s  %d of %d jobs over  %s", g.ID, g.Over, g.Jobs, dash(g.Name))
+		if g.CancelRequested {
+			text += because("cancelled")
+		}
+		return text
+	case e.Reservation != nil:
+		r := e.Reservation
+		return fmt.Sprintf("%s  %-9s  %s", r.ID, r.State, dash(string(r.Site))) + because(r.Reason)
+	case e.Flow != nil:
+		f := e.Flow
+		text := fmt.Sprintf("%s  %-9s  %s", f.ID, f.State, dash(f.Name))
+		if f.Cancelled {
+			text += because("cancelled")
+		}
+		return text
+	}
+	switch e.Name {
+	case api.EventRemoved:
+		return printable(e.ID) + "  removed"
+	case api.EventReset:
+		return "changes before this were not told: 'gclient list' shows how the jobs are"
+	}
+	return ""
+}
+
+// because is a reason behind a line.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return "  " + printable(why)
 }

@@ -91,7 +91,20 @@ func (f *flow) show() {
 func (f *flow) phase() string { return *f.state.Load() }
 
 // save makes the record durable; f.mu is held.
-func (f *flow) save() error { return f.keeper.write(f.folder, "state.json", &f.rec) }
+func (f *flow) save() error {
+	err := f.keeper.write(f.folder, "state.json", &f.rec)
+	if err == nil {
+		f.tell(false)
+	}
+	return err
+}
+
+// tell has it known that the workflow has changed; instances are seen by what their parent says of them.
+func (f *flow) tell(removed bool) {
+	if f.keeper.config.Changed != nil && f.spec.Parent == "" {
+		f.keeper.config.Changed(f.spec.ID, f.spec.User, removed)
+	}
+}
 
 // start begins a run of a workflow in the state from, where all files are here. In another state it does nothing.
 func (f *flow) start(from string) (begun bool, err error) {

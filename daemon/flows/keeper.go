@@ -63,6 +63,8 @@ type Config struct {
 	Free func() (int64, error)
 	// OpenRoot opens Watch; nil is [os.OpenRoot].
 	OpenRoot func(name string) (*os.Root, error)
+	// Changed hears of each workflow that has changed, or is removed, once that is durable, but for instances. It must not wait; nil hears nothing.
+	Changed func(id api.FlowID, user string, removed bool)
 	// Replace writes a file whole or not at all; nil is [localfs.Replace].
 	Replace func(path string, text []byte, mode fs.FileMode) error
 }
@@ -223,6 +225,7 @@ func (k *Keeper) take(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 	k.mu.Lock()
 	k.add(f)
 	k.mu.Unlock()
+	f.tell(false)
 	return f, false, gone, nil
 }
 

@@ -102,6 +102,7 @@ func (k *Keeper) forget(f *flow) error {
 	if err := os.Remove(filepath.Join(f.folder, "spec.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	f.tell(true)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gbroker/api"
-	"gbroker/grid"
 	"gbroker/test/cluster"
 )
 
@@ -63,7 +62,7 @@ func TestFeedOfChanges(t *testing.T) {
 		t.Error("it did not tell that the job runs")
 	}
 	client(t, s, "remove", id)
-	until("its removal", func(e api.FeedEvent) bool { return e.Name == api.EventRemoved && e.ID == grid.JobID(id) })
+	until("its removal", func(e api.FeedEvent) bool { return e.Name == api.EventRemoved && e.ID == id })
 
 	must(t, s.Stop())
 	start(t, s)
