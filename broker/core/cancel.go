@@ -67,7 +67,11 @@ func (c *home) enforceCancel(j *job) {
 		c.pursueCancel(j)
 		return
 	}
-	if c.gates.beforeCancel(j) != open {
+	if hold := c.gates.beforeCancel(j); hold != open {
+		if why := c.gates.why(j, hold); hold == untilReported && j.rec.Reason != why { // as long as an administrator does nothing, perhaps
+			j.rec.Reason = why
+			c.save(j, why)
+		}
 		c.backoff(j, onCancelling)
 		return
 	}

@@ -74,6 +74,9 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 		}
 		c.note(m.Job, from, fmt.Sprintf("a result of epoch %s is kept at %s: the job has started again since", m.Epoch, c.nameOf(from)))
 	}
+	if m.State == grid.StageOut {
+		c.saysNone(j, from)
+	}
 	c.send(from, answer)
 }
 
@@ -117,7 +120,7 @@ type claim struct {
 // adopt takes the result of an older epoch. The epoch itself stays: nobody can own
 // at the older one.
 func (c *home) adopt(j *job, k claim) {
-	j.claim = nil
+	j.claim, j.raised, j.heirs = nil, 0, nil
 	c.ownership.abandon(j, "a result came from an older owner")
 	for t := range j.due {
 		c.disarm(j, concern(t))

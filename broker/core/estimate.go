@@ -155,8 +155,8 @@ func (c *search) takeUndecided() []grid.JobID {
 			case open:
 				ids = append(ids, id)
 			case untilDue: // it is put up again when it is due
-			case untilAll: // it may last until an administrator does something: he reads here what
-				if why := c.gates.why(hold); j.rec.Reason != why {
+			case untilAll, untilReported: // it may last until an administrator does something: he reads here what
+				if why := c.gates.why(j, hold); j.rec.Reason != why {
 					j.rec.Reason = why
 					c.save(j, why)
 				}

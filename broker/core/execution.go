@@ -23,7 +23,7 @@ type execution struct {
 		beforeStrays() gate
 		beforeSweep() gate
 		beforePassing(told bool) gate
-		why(hold gate) string
+		why(j *job, hold gate) string
 	}
 	home interface {
 		adopt(j *job, k claim)

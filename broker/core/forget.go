@@ -16,8 +16,8 @@ import (
 //	its end was heard, its output lost    LOST          LOST
 //	not rerunnable                        LOST          again
 //
-// A job that may run once and is to start again waits for a while: the site may have given it to another before, who
-// has not been heard since, and reports it. What has started there is the job's run; see claim.go.
+// A job that may run once and is to start again waits, and so does the word KILLED: the site may have given it to another before, who
+// has not been heard since; see heirs.go. What has started there is the job's run; see claim.go.
 //
 // Fenced is the administrator's word that the batch system of the site is off or
 // emptied. Without it a job that was last heard waiting may have started unseen, so
@@ -34,11 +34,11 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	RunAgain Verdict = 1 + iota // at a new term
-	GiveUp                      // LOST
-	EndKilled
-	GoOn    // its home is forgotten: it goes on here
-	Decline // its owner is forgotten, which offered it here: it is never to be owned here
+	RunAgain  Verdict = 1 + iota // at a new term
+	GiveUp                       // LOST
+	EndKilled                    // when others were heard that may have it
+	GoOn                         // its home is forgotten: it goes on here
+	Decline                      // its owner is forgotten, which offered it here: it is never to be owned here
 )
 
 func (v Verdict) String() string {
@@ -62,12 +62,15 @@ func (c *home) forget(e Forget) {
 			c.ownership.notRepeated(j) // its home is told, and decides
 		}
 		f := c.fate(j, e)
+		if !e.DryRun {
+			delete(j.heirs, e.Site) // its administrator has spoken
+		}
 		if f.Verdict == 0 {
 			continue
 		}
 		fates = append(fates, f)
 		if !e.DryRun {
-			c.meet(j, f, e.By)
+			c.meet(j, f, e)
 		}
 	}
 	if !e.DryRun {
@@ -93,6 +96,10 @@ func (c *home) fate(j *job, e Forget) Fate {
 	}
 	if r.Role == grid.Prepared && r.Owner == e.Site && !c.isHome(j) {
 		f.Verdict, f.Why = Decline, "it was offered here, and is not owned here"
+		return f
+	}
+	if j.awaitsHeirs() && j.heirs[e.Site] && !e.Fenced {
+		f.Verdict, f.Why = GiveUp, "the site that had it may have given it to this one before"
 		return f
 	}
 	if !c.isHome(j) || r.Role != grid.Watching && r.Role != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
@@ -126,8 +133,8 @@ func (c *home) again(j *job, fenced bool) (Verdict, string) {
 }
 
 // meet makes a fate true.
-func (c *home) meet(j *job, f Fate, by string) {
-	why := fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(j.forgottenSite(f)), by, f.Why)
+func (c *home) meet(j *job, f Fate, e Forget) {
+	why := fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(e.Site), e.By, f.Why)
 	switch f.Verdict {
 	case RunAgain:
 		j.rec.Unfenced = j.rec.Unfenced || f.Unfenced
@@ -137,23 +144,13 @@ func (c *home) meet(j *job, f Fate, by string) {
 		j.rec.Reason = why
 		c.terminal(j, grid.Lost)
 	case EndKilled:
-		c.letOffer(j)
-		end, _ := c.cancelled(j)
-		j.rec.Reason = why
-		c.terminal(j, end)
+		c.endReported(j, why)
 	case GoOn:
 		j.rec.HomeForgotten = true
 		c.save(j, why)
 	case Decline:
 		c.ownership.decline(j, why)
 	}
-}
-
-func (j *job) forgottenSite(f Fate) grid.PeerID {
-	if f.Verdict == GoOn {
-		return j.rec.Job.Home
-	}
-	return j.rec.Owner
 }
 
 // letOffer ends what is left of the handoff to an owner that is given up.
@@ -163,22 +160,34 @@ func (c *home) letOffer(j *job) {
 	c.disarm(j, onHandoff)
 }
 
-// runOnceReported is runAgain, for what may run once after a while: who may have got it from the site that had it reports it. Who
-// got it and has lost his journal since does not: all are asked.
+// runOnceReported is runAgain, for what may run once, and what is only to end, when all were heard who may have got it from the site that had it.
 func (c *home) runOnceReported(j *job, why string) {
-	was := j.rec.Epoch
-	if c.runAgain(j, why); !j.rec.Job.Rerunnable {
-		j.raised, j.raisedFrom = c.now, was
-		c.recovery.askHeirs(j)
+	was, owner := j.rec.Epoch, j.rec.Owner
+	if c.runAgain(j, why); !j.rec.Job.Rerunnable || j.rec.CancelRequested {
+		c.recovery.awaitHeirs(j, was, owner)
 	}
+}
+
+// endReported ends a cancelled job of which nothing can run any more at the site that had it. Who may have got it from there is heard as if it
+// were to start again: what he has of it is withdrawn, or its run ends by the cancel. A part is never handed on.
+func (c *home) endReported(j *job, why string) {
+	if j.rec.Job.Part != nil {
+		c.letOffer(j)
+		end, _ := c.cancelled(j)
+		j.rec.Reason = why
+		c.terminal(j, end)
+		return
+	}
+	c.runOnceReported(j, why)
+	c.pursueCancel(j)
 }
 
 // runAgain raises the term. From this save on the job is owned here, and nobody's
 // word of an older term counts.
 func (c *home) runAgain(j *job, why string) {
 	r := &j.rec
-	if r.Owner != c.cfg.Self && !slices.Contains(r.Trail, r.Owner) {
-		r.Trail = append(slices.Clip(r.Trail), r.Owner)
+	if r.Owner != c.cfg.Self {
+		r.Trail = append(slices.DeleteFunc(slices.Clone(r.Trail), func(p grid.PeerID) bool { return p == r.Owner }), r.Owner)
 	}
 	for k := range j.due {
 		c.disarm(j, concern(k))
@@ -209,6 +218,7 @@ func (c *home) forgetOverdue(j *job) {
 		return
 	}
 	if c.now-j.heard > c.cfg.AutoForget {
-		c.meet(j, c.fate(j, Forget{Site: j.rec.Owner}), "this broker, after a long silence")
+		e := Forget{Site: j.rec.Owner, By: "this broker, after a long silence"}
+		c.meet(j, c.fate(j, e), e)
 	}
 }

@@ -76,13 +76,11 @@ func checkFate(t *testing.T, name string, c *Core, before grid.Record, v Verdict
 	switch v {
 	case 0:
 		ok = r.State == before.State && r.Epoch == before.Epoch
-	case RunAgain:
-		ok = r.Role == grid.Owning && r.Owner == me && r.Epoch == grid.Epoch{Term: 2} && r.State == grid.Ready &&
+	case RunAgain, EndKilled: // when others were heard
+		ok = r.CancelRequested == (v == EndKilled) && r.Role == grid.Owning && r.Owner == me && r.Epoch == grid.Epoch{Term: 2} && r.State == grid.Ready &&
 			r.Handoff.Phase == grid.NoHandoff && r.End == 0 && r.Started == 0 && r.Report == 0 && len(r.Trail) == 1 && r.Trail[0] == her
 	case GiveUp:
 		ok = r.State == grid.Lost && r.Epoch == before.Epoch && r.Handoff.Phase == grid.NoHandoff && r.Reason != ""
-	case EndKilled:
-		ok = r.State == map[bool]grid.State{false: grid.Killed, true: grid.CancelledDeadline}[before.Overdue]
 	case Decline:
 		ok = r.Role == grid.Declined
 	case GoOn:

@@ -16,10 +16,8 @@ func (c *gates) beforeStart(j *job) gate {
 		return untilNeighbours
 	case c.kept(j) != notKept:
 		return untilDue
-	case c.isHome(j) && j.raised != 0 && c.now-j.raised < silence*c.cfg.Digest:
-		return untilReported
 	case c.isHome(j):
-		return open
+		return c.beforeBelated(j)
 	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
 		if j.rec.Uncertain {
 			return untilCertain
@@ -27,6 +25,15 @@ func (c *gates) beforeStart(j *job) gate {
 		return open
 	case !c.hearsHome(j):
 		return untilHome
+	}
+	return open
+}
+
+// beforeBelated is what has to be known before a job of this home starts again, or its user is told that nothing of it runs or will, which was at
+// a site that is not waited for any more: that site may have given it to another, of whom this home has not heard.
+func (c *gates) beforeBelated(j *job) gate {
+	if j.raised != 0 && (!c.mayAskHeirs(j) || len(j.heirs) > 0) {
+		return untilReported
 	}
 	return open
 }
@@ -92,7 +99,7 @@ func (c *gates) beforeCancel(j *job) gate {
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours
 	}
-	return open
+	return c.beforeBelated(j)
 }
 
 // unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal

@@ -21,9 +21,12 @@ func (c *gates) beforeAnyStart() gate {
 }
 
 // why says to people what a job waits for that a gate holds.
-func (c *gates) why(hold gate) string {
-	if hold == untilAll {
+func (c *gates) why(j *job, hold gate) string {
+	switch hold {
+	case untilAll:
 		return c.recovery.asking()
+	case untilReported:
+		return c.recovery.heirsWord(j)
 	}
 	return hold.String()
 }

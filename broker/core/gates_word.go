@@ -292,14 +292,13 @@ func (c *gates) provesItself(j *job, from grid.PeerID, m wire.Report) bool {
 
 // notStarted reports that this site, the home, owns the job and has not seen it start.
 func (c *gates) notStarted(j *job) bool {
-	if j.rec.Role != grid.Owning || j.rec.CancelRequested {
+	switch {
+	case j.rec.Role != grid.Owning:
 		return false
+	case j.rec.CancelRequested: // what is being withdrawn ends by that
+		return j.rec.State == grid.Ready
 	}
-	switch j.rec.State {
-	case grid.Ready, grid.Assigned, grid.Moving:
-		return true
-	}
-	return false
+	return j.rec.State == grid.Ready || j.rec.State == grid.Assigned || j.rec.State == grid.Moving
 }
 
 // beforeChanging is what has to be known before a change is made that another broker has passed on: that it was not

@@ -1,24 +1,55 @@
 package core
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"gbroker/grid"
 	"gbroker/wire"
 )
 
-// A site is forgotten, and a job that may run once is to start again, as nothing of it can run there any more. That site may have
-// given it to another before, an heir of whom this home has not heard. An heir reports it (see beforeStart). One whose journal was put
-// back or lost since does not know that it was one; its control directory does:
+// A site is forgotten, and a job that it had is to start again, once, or to end as cancelled: nothing of it can run there any more.
+// That site may have given it to another before, an heir of whom this home has not heard. So the home raises the term, waits until
+// nobody submits it any more who has heard the home before that, and asks all. It goes on when each has said that there is nothing of the job there: that one
+// cannot be reached is no word.
 //
-//	home: Recall, to all ──► no record, and no attempt   Error
-//	                     └─► no record, and an attempt   Error{Had: its epoch} ──► LOST
+//	home: Recall, to all ─┬─► no record, and no attempt   Error
+//	                      ├─► handed on, or declined      Moved, Declined
+//	                      ├─► it is there                 Recalled, Report ──► Superseded, or adopted; asked again
+//	                      └─► no record, and an attempt   Error{Had: its epoch} ──► LOST
+//
+// An heir whose journal was put back or lost does not know that it was one; its control directory does. A member that is forgotten, or removed, is
+// not asked any more: the job is LOST, unless he is fenced off.
 
-// askHeirs asks all members for a job whose term was raised.
+// awaitHeirs begins to wait for the word of all members but one, for whom an administrator has spoken.
+func (c *recovery) awaitHeirs(j *job, was grid.Epoch, but grid.PeerID) {
+	j.raised, j.raisedFrom = c.now, was
+	j.heirs = map[grid.PeerID]bool{}
+	for p := range c.members {
+		if p != but {
+			j.heirs[p] = true
+		}
+	}
+}
+
+// lastHad is who had a job of which the term was raised: its heirs are others.
+func (j *job) lastHad() (p grid.PeerID) {
+	if n := len(j.rec.Trail); n > 0 {
+		p = j.rec.Trail[n-1]
+	}
+	return p
+}
+
+// askHeirs asks those that have not said that there is nothing of the job with them.
 func (c *recovery) askHeirs(j *job) {
-	if !j.awaitsHeirs() || c.now-j.raised > silence*c.cfg.Digest {
+	if !j.awaitsHeirs() || !c.mayAskHeirs(j) {
 		return
 	}
-	for _, p := range c.neighbours() {
-		c.send(p, wire.Recall{Job: j.rec.Job.ID})
+	for _, p := range slices.Sorted(maps.Keys(j.heirs)) {
+		if c.lives(p) {
+			c.send(p, wire.Recall{Job: j.rec.Job.ID})
+		}
 	}
 }
 
@@ -27,12 +58,53 @@ func (j *job) awaitsHeirs() bool {
 	return j.raised != 0 && j.rec.Role == grid.Owning && j.rec.State == grid.Ready && j.rec.Attempt == 0
 }
 
+// heirsWord says to people whose word a job waits for.
+func (c *recovery) heirsWord(j *job) string {
+	var names []string
+	for p := range j.heirs {
+		names = append(names, c.nameOf(p))
+	}
+	if len(names) == 0 || !c.mayAskHeirs(j) {
+		return untilReported.String()
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("waits for the word of %s: the site that was forgotten may have given it to them; `gbroker forget %s`, if that will not come back", someOf(names), names[0])
+}
+
+// saysNone: a member has said that there is nothing of the job with him. What he says before he can be asked does not count: he may get it still.
+func (c *kernel) saysNone(j *job, p grid.PeerID) {
+	if c.mayAskHeirs(j) {
+		delete(j.heirs, p)
+	}
+}
+
+// mayAskHeirs: nobody begins with the job any more who has heard this home before its term was raised.
+func (c *kernel) mayAskHeirs(j *job) bool { return c.now-j.raised >= silence*c.cfg.Digest }
+
 // hadOnce: a member that has no record of a job had it at an epoch. If that was not known here when the term was raised, its
 // program may have run there.
 func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
-	if !c.isHome(j) || !j.awaitsHeirs() || !j.raisedFrom.Before(epoch) {
+	if !c.isHome(j) || !j.awaitsHeirs() {
 		return
 	}
-	j.rec.Reason = c.nameOf(at) + " had it, and has lost its journal since: it may not run twice"
+	if c.saysNone(j, at); j.raisedFrom.Before(epoch) {
+		c.heirLost(j, c.nameOf(at)+" had it, and has lost its journal since: it may not run twice")
+	}
+}
+
+// heirsRemoved: who is no member any more cannot be asked.
+func (c *recovery) heirsRemoved() {
+	for _, j := range c.sorted() {
+		for _, p := range slices.Sorted(maps.Keys(j.heirs)) {
+			if c.members[p] == nil && j.awaitsHeirs() {
+				c.heirLost(j, c.nameOf(p)+" is no neighbour any more: it may have it")
+			}
+		}
+	}
+}
+
+// heirLost: nobody can say any more whether the job has run, or will, with one who may have got it.
+func (c *recovery) heirLost(j *job, why string) {
+	j.rec.Reason = why
 	c.home.terminal(j, grid.Lost)
 }

@@ -1,6 +1,9 @@
 package core
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"testing"
 
 	"gbroker/grid"
@@ -37,16 +40,21 @@ func TestAnHeirThatLostItsJournalIsAsked(t *testing.T) {
 		}
 		hers.Step(1_000_000, Reconciled{Attempts: there, All: true})
 		c := signed(r)
-		asked := sentTo(c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"}), her)
-		for _, m := range asked {
-			for _, answer := range sentTo(hers.Step(1_000_002, Message{me, m}), me) {
-				if n, is := only[Note](c.Step(1_000_003, Message{her, answer})); is {
-					t.Errorf("%s: an answer is noted as a mistake: %s", name, n.Text)
+		c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"})
+		asked := 0
+		for now := c.now; asked == 0 && now < 1_000_001+2*silence*c.cfg.Digest; {
+			now, _ = c.Next()
+			for _, m := range sentTo(c.Step(now, Tick{}), her) {
+				for _, answer := range sentTo(hers.Step(now, Message{me, m}), me) {
+					asked++
+					if n, is := only[Note](c.Step(now, Message{her, answer})); is {
+						t.Errorf("%s: an answer is noted as a mistake: %s", name, n.Text)
+					}
 				}
 			}
 		}
-		if got := c.jobs[r.Job.ID].rec; len(asked) == 0 || (got.State == grid.Lost) != k.lost || !k.lost && got.State != grid.Ready {
-			t.Errorf("%s: asked %d times, it is %s: %s", name, len(asked), got.State, got.Reason)
+		if got := c.jobs[r.Job.ID].rec; asked == 0 || (got.State == grid.Lost) != k.lost || !k.lost && got.State != grid.Ready {
+			t.Errorf("%s: asked %d times, it is %s: %s", name, asked, got.State, got.Reason)
 		}
 	}
 }
@@ -59,7 +67,7 @@ func TestHeirsAreAskedAgain(t *testing.T) {
 	c := signed(r)
 	c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"})
 	asked := 0
-	for now := grid.Tick(1_000_001); now < 1_000_001+silence*c.cfg.Digest; {
+	for now := grid.Tick(1_000_001); now < 1_000_001+2*silence*c.cfg.Digest; {
 		now, _ = c.Next()
 		for _, m := range sentTo(c.Step(now, Tick{}), her) {
 			if _, is := m.(wire.Recall); is {
@@ -78,6 +86,68 @@ func TestHeirsAreAskedAgain(t *testing.T) {
 	}
 }
 
+// hear steps c for so long that all are asked for a job; those say that there is none of it with them. It gives when they were asked first.
+func hear(c *Core, who ...grid.PeerID) (asked grid.Tick) {
+	for until := c.now + 2*silence*c.cfg.Digest; c.now < until; {
+		now, _ := c.Next()
+		for _, e := range c.Step(now, Tick{}) {
+			s, _ := e.(Send)
+			if m, is := s.Message.(wire.Recall); is && slices.Contains(who, s.To) {
+				c.Step(now, Message{s.To, wire.Error{Of: wire.KindRecall, Job: m.Job}})
+				asked = cmp.Or(asked, now)
+			}
+		}
+	}
+	return asked
+}
+
+// That an heir cannot be reached is no word. Its administrator may give him up: what may run once is LOST then, unless it is said that nothing runs there.
+func TestAnHeirWhoIsGivenUp(t *testing.T) {
+	t.Parallel()
+	others := []grid.Member{{Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}
+	for name, k := range map[string]struct {
+		word      Event
+		cancelled bool
+		want      grid.State // 0: it may start
+	}{
+		"cut off":              {PeerChanged{her, grid.Dead}, false, grid.Ready},
+		"cut off, cancelled":   {PeerChanged{her, grid.Dead}, true, grid.Ready},
+		"forgotten":            {Forget{Site: her}, false, grid.Lost},
+		"forgotten, cancelled": {Forget{Site: her}, true, grid.Lost},
+		"as if":                {Forget{Site: her, DryRun: true}, true, grid.Ready},
+		"removed":              {MembersChanged{others}, false, grid.Lost},
+		"fenced off":           {Forget{Site: her, Fenced: true}, false, 0},
+		"fenced, cancelled":    {Forget{Site: her, Fenced: true}, true, grid.Killed},
+	} {
+		r := given()
+		r.CancelRequested = k.cancelled
+		c := signed(r)
+		c.Step(1_000_001, Forget{Site: him, Fenced: true})
+		c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindRecall, Job: r.Job.ID}}) // of before: she may get it still
+		c.Step(1_000_003, k.word)
+		hear(c, it)
+		got, hold := c.jobs[r.Job.ID].rec, c.gates.beforeStart(c.jobs[r.Job.ID])
+		if k.want == 0 && hold != open || k.want != 0 && got.State != k.want || k.want == grid.Ready && !strings.Contains(got.Reason, "gbroker forget b") {
+			t.Errorf("%s: it is %s, %s: %s", name, got.State, hold, got.Reason)
+		}
+	}
+}
+
+// One that has not read its control directories cannot say that it had no attempt of a job.
+func TestWhoHasReadNothingIsNoWitness(t *testing.T) {
+	t.Parallel()
+	r := given()
+	hers := New(signer(her, "b"), []grid.Member{{Name: "a", Peer: me, Send: true}}, nil)
+	hers.Step(1_000_000, Boot{})
+	if said := sentTo(hers.Step(1_000_001, Message{me, wire.Recall{Job: r.Job.ID}}), me); len(said) > 0 {
+		t.Errorf("it says %+v", said)
+	}
+	hers.Step(1_000_002, Reconciled{All: true})
+	if said := sentTo(hers.Step(1_000_003, Message{me, wire.Recall{Job: r.Job.ID}}), me); len(said) != 1 {
+		t.Errorf("it has read all, and says %+v", said)
+	}
+}
+
 // The home is started anew while it waits for the word of those: it goes on waiting.
 func TestARestartDoesNotCutTheWaitForHeirsShort(t *testing.T) {
 	t.Parallel()
@@ -93,9 +163,14 @@ func TestARestartDoesNotCutTheWaitForHeirsShort(t *testing.T) {
 	} {
 		j := jobOf(me, "a", "1")
 		j.Rerunnable = k.again
-		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: k.epoch}})
+		c := signed(grid.Record{
+			Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: k.epoch}, AtHome: grid.AtHome{Trail: []grid.PeerID{her, him}},
+		})
 		if got := c.gates.beforeStart(c.jobs[j.ID]); (got == untilReported) != k.waits {
 			t.Errorf("%s: %s", name, got)
+		}
+		if heirs := c.jobs[j.ID].heirs; k.waits && (len(heirs) != 2 || heirs[him]) {
+			t.Errorf("%s: it waits for the word of %v, and c, who had it last, was forgotten", name, heirs)
 		}
 	}
 }

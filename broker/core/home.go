@@ -35,6 +35,7 @@ type home struct {
 		beforeTelling(j *job) gate
 		hadIt(j *job, from grid.PeerID, m wire.Report) bool
 		claims(j *job, from grid.PeerID, m wire.Report) claimant
+		why(j *job, hold gate) string
 	}
 	ownership interface {
 		abandon(j *job, why string)
@@ -52,6 +53,7 @@ type home struct {
 	}
 	recovery interface {
 		askHeirs(j *job)
+		awaitHeirs(j *job, was grid.Epoch, but grid.PeerID)
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
 		madeAgain(j *job) (ended bool)

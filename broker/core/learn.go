@@ -56,8 +56,12 @@ func (c *recovery) askOwner(j *job) {
 // forgetting the site decides what becomes of the job.
 func (c *recovery) recallRefused(from grid.PeerID, m wire.Error) {
 	j := c.job(m.Job)
-	if j != nil && m.Of == wire.KindRecall && m.Had != (grid.Epoch{}) {
+	switch {
+	case j == nil || m.Of != wire.KindRecall:
+	case m.Had != (grid.Epoch{}):
 		c.hadOnce(j, from, m.Had)
+	default:
+		c.saysNone(j, from)
 	}
 	if j == nil || m.Of != wire.KindRecall || !c.isHome(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
 		return
@@ -79,6 +83,7 @@ func (c *recovery) disowned(from grid.PeerID, m wire.Declined) {
 	if j == nil {
 		return
 	}
+	c.saysNone(j, from)
 	switch c.gates.beforeResuming(j, from, m) {
 	case open:
 		c.home.runOnceReported(j, c.nameOf(from)+", which should have it, has declined it, and nobody else has it")
@@ -103,8 +108,11 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 		return
 	}
 	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning && j.rec.Role != grid.Prepared && !j.ended() {
+		if !c.traced {
+			return // asked again
+		}
 		no := wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"}
-		if j == nil {
+		if j == nil || j.rec.Role == grid.Declined {
 			no.Had = c.traces[m.Job]
 		}
 		c.send(from, no)

@@ -31,7 +31,7 @@ func (c *execution) launch(j *job, why string) {
 		c.search.ready(j, why)
 		return
 	default:
-		c.await(j, c.gates.why(hold))
+		c.await(j, c.gates.why(j, hold))
 		return
 	}
 	j.awaits = false

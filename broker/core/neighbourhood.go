@@ -30,6 +30,7 @@ type neighbourhood struct {
 	}
 	recovery interface {
 		awaitMembersOnly()
+		heirsRemoved()
 		joined(before map[grid.PeerID]*member)
 		saveState()
 		tellSeen(p grid.PeerID)
@@ -73,6 +74,7 @@ func (c *neighbourhood) membersRemoved() {
 		}
 	}
 	c.recovery.awaitMembersOnly()
+	c.recovery.heirsRemoved()
 	c.ownership.offersRemoved()
 	for _, j := range c.sorted() {
 		c.ownership.declineRemoved(j)

@@ -148,9 +148,14 @@ func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMe
 
 // what is needed of recovery
 
-func (o *others) askHeirs(j *job)                                      { o.did("askHeirs %s", j.rec.Job.ID) }
+func (o *others) askHeirs(j *job) { o.did("askHeirs %s", j.rec.Job.ID) }
+func (o *others) awaitHeirs(j *job, _ grid.Epoch, _ grid.PeerID) {
+	o.did("awaitHeirs %s", j.rec.Job.ID)
+}
+func (o *others) heirsWord(_ *job) (r string)                          { return }
 func (o *others) askOwner(j *job)                                      { o.did("askOwner %s", j.rec.Job.ID) }
 func (o *others) awaitMembersOnly()                                    { o.did("awaitMembersOnly") }
+func (o *others) heirsRemoved()                                        { o.did("heirsRemoved") }
 func (o *others) read() (r bool)                                       { o.did("read"); return true }
 func (o *others) tracesOf(id grid.JobID) (r grid.Epoch)                { o.did("tracesOf"); return }
 func (o *others) beforeEntering(_ bool) (r gate)                       { o.did("beforeEntering"); return }

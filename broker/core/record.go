@@ -98,11 +98,12 @@ type ofHome struct {
 	asked     grid.Tick // home: when its owner, which does not report it, was asked last
 	notifying bool      // home: a notice is being sent
 	pulling   bool      // home: its output is being fetched
-	raised    grid.Tick // home: when it was to start again, and only once, as its site was forgotten
+	raised    grid.Tick // home: when its term was raised as its site was forgotten, and others may have it; see heirs.go
 	// raisedFrom is its epoch before that; zero after a restart.
 	raisedFrom grid.Epoch
-	exporting  bool   // home: its output is being brought where it goes
-	claim      *claim // home: a result of an older epoch that waits for the token
+	heirs      map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
+	exporting  bool                 // home: its output is being brought where it goes
+	claim      *claim               // home: a result of an older epoch that waits for the token
 }
 
 // ofRecovery is what may be lacking in its record.

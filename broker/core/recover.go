@@ -53,7 +53,7 @@ func (c *recovery) recoverJob(j *job) {
 	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
 	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
 	if c.again(j) {
-		j.raised = c.now
+		c.awaitHeirs(j, grid.Epoch{}, j.lastHad())
 	}
 	switch j.rec.Role {
 	case grid.Owning:
@@ -78,11 +78,12 @@ func (c *recovery) recoverJob(j *job) {
 	}
 }
 
-// again: a job of this home that may run once is to start at a term that was raised, and has not since. Who may have got it before
-// had not all the time to report it.
+// again: a job of this home that may run once is to start at a term that was raised, and has not since; or any is to end. Who may have got
+// it before had not all the time to report it.
 func (c *recovery) again(j *job) bool {
 	r := &j.rec
-	return c.isHome(j) && r.Role == grid.Owning && r.State == grid.Ready && !r.Job.Rerunnable && r.Attempt == 0 && r.Epoch.Term > 1 && r.Epoch.Hop == 0
+	waits := c.isHome(j) && r.Role == grid.Owning && r.State == grid.Ready && r.Attempt == 0
+	return waits && (!r.Job.Rerunnable || r.CancelRequested) && r.Epoch.Term > 1 && r.Epoch.Hop == 0
 }
 
 func (c *recovery) recoverOwned(j *job) {

@@ -212,16 +212,21 @@ func (c *recovery) waitedFor() (names []string) {
 
 // asking says, of a job that could start else, what this broker waits for.
 func (c *recovery) asking() string {
-	const namedHere = 3
 	names := c.waitedFor()
 	if len(names) == 0 {
 		return "starts nothing before its own control directories were read: this broker was put back"
 	}
-	who := strings.Join(names[:min(len(names), namedHere)], ", ")
-	if more := len(names) - namedHere; more > 0 {
+	return fmt.Sprintf("starts nothing before %s answered what they know: this broker was put back; `gbroker forget %s`, if that will not come back", someOf(names), names[0])
+}
+
+// someOf are the first of so many names.
+func someOf(names []string) string {
+	const named = 3
+	who := strings.Join(names[:min(len(names), named)], ", ")
+	if more := len(names) - named; more > 0 {
 		who += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("starts nothing before %s answered what they know: this broker was put back; `gbroker forget %s`, if that will not come back", who, names[0])
+	return who
 }
 
 // recount asks those that have not settled.

@@ -38,7 +38,7 @@ type search struct {
 		beforeSearch() gate
 		beforeAnyStart() gate
 		kept(j *job) keeping
-		why(hold gate) string
+		why(j *job, hold gate) string
 	}
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)

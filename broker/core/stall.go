@@ -22,7 +22,7 @@ func (c *recovery) stall(e Stall) {
 		if j.heard != 0 {
 			j.heard = c.now
 		}
-		if j.raised != 0 {
+		if j.awaitsHeirs() {
 			j.raised = c.now
 		}
 		switch {

@@ -68,8 +68,12 @@ func TestWhoMayHaveItIsHeardAfterAStall(t *testing.T) {
 		t.Errorf("after a stall: %s", got)
 	}
 	c.Step(now+silence*c.cfg.Digest, Tick{})
-	if got := c.gates.beforeStart(j); got == untilReported {
+	if got := c.gates.beforeStart(j); got != untilReported {
 		t.Errorf("after the silence of those who were listened to: %s", got)
+	}
+	c.Step(now+silence*c.cfg.Digest, Message{him, wire.Error{Of: wire.KindRecall, Job: r.Job.ID}})
+	if got := c.gates.beforeStart(j); got == untilReported {
+		t.Errorf("after the word of those who may have it: %s", got)
 	}
 }
 

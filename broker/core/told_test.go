@@ -277,6 +277,7 @@ func TestTheWishThatAnOlderOwnerKnows(t *testing.T) {
 			Version: wire.JobDigest(j), Certificates: []grid.Certificate{certificate(j, me, 1, her)},
 		}
 		c.Step(1_000_002, Message{k.from, old})
+		hear(c, her, him, it) // its term was raised: others may have it
 		r := c.jobs[j.ID].rec
 		if r.CancelRequested != k.wanted || (r.State == grid.Killed) != k.ends {
 			t.Errorf("%s: cancel %t, it is %s", name, r.CancelRequested, r.State)

@@ -213,7 +213,7 @@ func (c *search) whereDecided(w *where, asked *job, rows []grid.Candidate) grid.
 	}
 	if hold := c.gates.beforeAnyStart(); hold != open { // nor is it handed on
 		for i := range rows {
-			rows[i].Refusal = cmp.Or(rows[i].Refusal, forNow(c.gates.why(hold)))
+			rows[i].Refusal = cmp.Or(rows[i].Refusal, forNow(c.gates.why(w.job, hold)))
 		}
 	}
 	for best := leastTotal(rows); w.all && best >= 0; best = leastTotal(rows) {

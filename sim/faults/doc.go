@@ -36,7 +36,7 @@
 //
 // Sites start, users hand in jobs for 12 minutes, and for 20 minutes faults of the
 // profile strike; all but lost sites and journals are mended within 5 more. Then
-// administrators forget the sites that are gone or have lost their journal, and every
+// administrators forget the sites that are gone or have lost their journal, again 5 and 10 minutes later, and every
 // job has to end within 4 hours (S1), none to be out of every queue for 20 minutes
 // (S9); 45 minutes later nothing may be left over (S8). All other properties are checked
 // at every step: truth.go lists them.

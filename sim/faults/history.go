@@ -72,7 +72,8 @@ func run(o Options) (Result, *world) {
 	w.until(w.now+faultLength, nil)
 	w.storms = w.now
 	w.bury()
-	w.after(faultLength, w.bury) // what was heard of only then
+	w.after(faultLength, w.bury)   // what was heard of only then
+	w.after(2*faultLength, w.bury) // whom jobs wait for since
 	w.tell(nil, "the faults are over")
 	w.calm()
 	w.settle()
