@@ -29,6 +29,7 @@ type Beliefs struct {
 	alive map[int64][]Alive // by user, by start
 	fresh map[Trait]grid.Tick
 	list  []sight
+	left  []sight // memory of merge
 }
 
 // Views is how many views there are.
@@ -74,7 +75,7 @@ const (
 
 // At is what is believed at one moment at which these jobs run.
 func (r *RunTimes) At(now grid.Tick, running []Alive) *Beliefs {
-	b := &Beliefs{from: r, now: now, alive: make(map[int64][]Alive), fresh: make(map[Trait]grid.Tick)}
+	b := &Beliefs{from: r, now: now, alive: make(map[int64][]Alive), fresh: make(map[Trait]grid.Tick), list: make([]sight, 0, 4*anySteps)}
 	for _, a := range running {
 		b.alive[a.Who] = append(b.alive[a.Who], a)
 	}
@@ -126,17 +127,18 @@ func (b *Beliefs) look(t Trait, elapsed grid.Tick) {
 	slices.SortFunc(b.list, bySight)
 	own := len(b.list)
 	b.lookAtCrowd(t, elapsed) // in order already
-	merge(b.list, own)
+	b.merge(own)
 }
 
 func bySight(a, b sight) int {
 	return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.source, b.source), cmp.Compare(a.weight, b.weight))
 }
 
-// merge makes one row of two.
-func merge(list []sight, first int) {
-	if first > 0 && first < len(list) {
-		left := slices.Clone(list[:first])
+// merge makes one row of two, of which one begins at first.
+func (b *Beliefs) merge(first int) {
+	if list := b.list; first > 0 && first < len(list) {
+		b.left = append(b.left[:0], list[:first]...)
+		left := b.left
 		at := 0
 		for i, j := 0, first; i < len(left); at++ {
 			if j < len(list) && list[j].run < left[i].run {

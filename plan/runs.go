@@ -71,8 +71,9 @@ func (d *drawing) believe(t Trait, elapsed grid.Tick) []grid.Tick {
 			d.into[i] = max(t.Known, elapsed+1)
 		}
 	case len(d.runs) == 1:
+		m := d.b.Median(t, elapsed)
 		for i := range d.into {
-			d.into[i] = d.b.Median(t, elapsed)
+			d.into[i] = m
 		}
 	default:
 		d.b.Believe(t, elapsed, d.into)
