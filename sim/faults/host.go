@@ -158,30 +158,6 @@ func (h *host) live(p grid.PeerID, l grid.Liveness) {
 	}
 }
 
-// later runs something in this life of the process, unless it is stopped: then when it
-// goes on. The span is true time.
-func (h *host) later(d grid.Tick, run func()) {
-	life := h.life
-	h.s.w.after(d, func() {
-		if h.up && h.life == life {
-			h.soon(func() {
-				if h.up && h.life == life {
-					run()
-				}
-			})
-		}
-	})
-}
-
-// soon runs something now, or when the process goes on.
-func (h *host) soon(run func()) {
-	if h.frozen {
-		h.thaw = append(h.thaw, run)
-		return
-	}
-	run()
-}
-
 // turn steps the Core through what has come.
 func (h *host) turn() {
 	w := h.s.w

@@ -12,21 +12,23 @@ const encodeOne = 32
 
 // send carries a message, or loses it, or carries it twice, or late.
 func (w *world) send(from *site, to grid.PeerID, m wire.Message) {
-	there := w.byPeer[to]
-	if there == nil || !from.knows(to) {
+	member := w.byPeer[to]
+	if member == nil || !from.knows(to) {
 		w.tell(from, "cannot send %s to %s: no member", kindOf(m), to)
 		return
 	}
-	if there = there.facing(from); from.facing(there) != from {
+	there := member.facing(from)
+	if from.facing(there) != from {
 		return // it is connected to our duplicate
 	}
-	r := w.rnd.net
-	if r.IntN(encodeOne) == 0 {
-		if m = w.recode(from, m); m == nil {
-			return
-		}
+	if m = w.travels(from, m); m != nil {
+		w.carry(from, there, m)
 	}
-	copies := 1
+}
+
+// carry takes a message to a site.
+func (w *world) carry(from, there *site, m wire.Message) {
+	r, copies := w.rnd.net, 1
 	if w.strikes(Loss, r) {
 		w.tell(from, "message lost: %s to %s", kindOf(m), there.name())
 		w.releaseLate(from, there, m, w.now)
@@ -52,6 +54,14 @@ func (w *world) releaseLate(from, to *site, m wire.Message, until grid.Tick) {
 	if _, is := m.(wire.Release); is {
 		w.unheard[from.i][to.i] = max(w.unheard[from.i][to.i], until)
 	}
+}
+
+// travels is a message as it comes to the other side; nil where it cannot.
+func (w *world) travels(from *site, m wire.Message) wire.Message {
+	if w.rnd.net.IntN(encodeOne) == 0 {
+		return w.recode(from, m)
+	}
+	return m
 }
 
 // recode sends a message through the codec; nil where that is a violation.

@@ -7,9 +7,42 @@ type event struct {
 	at  grid.Tick
 	seq uint64 // events of one instant happen in the order in which they were planned
 	run func()
+
+	by   *host // whose process does it, as long as it lives; nil: the world
+	life int   // of that process
 }
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+// later runs something in this life of the process, unless it is stopped: then when it
+// goes on. The span is true time.
+func (h *host) later(d grid.Tick, run func()) {
+	h.s.w.push(d, event{run: run, by: h, life: h.life})
+}
+
+// inLife runs something now, or when the process goes on, if it still has that life then.
+func (h *host) inLife(life int, run func()) {
+	switch {
+	case !h.up || h.life != life:
+	case h.frozen:
+		h.thaw = append(h.thaw, func() {
+			if h.up && h.life == life {
+				run()
+			}
+		})
+	default:
+		run()
+	}
+}
+
+// soon runs something now, or when the process goes on.
+func (h *host) soon(run func()) {
+	if h.frozen {
+		h.thaw = append(h.thaw, run)
+		return
+	}
+	run()
+}
 
 // queue is a binary heap of events.
 type queue []event

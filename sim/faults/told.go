@@ -160,7 +160,11 @@ func (t *truth) loaded(s *site) {
 	s.noticed(s.disk.state.RolledBack != 0)
 	for _, f := range t.sorted() {
 		r := s.disk.recordOf(f.id)
-		f.read[s] = r != nil && !r.State.Terminal()
+		if r != nil && !r.State.Terminal() {
+			f.read[s] = true
+		} else {
+			delete(f.read, s)
+		}
 		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
 			continue
 		}

@@ -76,9 +76,12 @@ type site struct {
 func (s *site) name() grid.SiteName { return s.facts.Name }
 
 // after plans something in true time.
-func (w *world) after(d grid.Tick, run func()) {
+func (w *world) after(d grid.Tick, run func()) { w.push(d, event{run: run}) }
+
+func (w *world) push(d grid.Tick, e event) {
 	w.seq++
-	w.events.push(event{w.now + max(d, 0), w.seq, run})
+	e.at, e.seq = w.now+max(d, 0), w.seq
+	w.events.push(e)
 }
 
 // until lets the world go on until the instant end, or until done holds.
@@ -86,7 +89,11 @@ func (w *world) until(end grid.Tick, done func() bool) bool {
 	for len(w.events) > 0 && w.events[0].at <= end {
 		e := w.events.pop()
 		w.now = e.at
-		e.run()
+		if e.by == nil {
+			e.run()
+		} else {
+			e.by.inLife(e.life, e.run)
+		}
 		if w.result.Violation != nil || done != nil && done() {
 			return true
 		}
