@@ -39,7 +39,7 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 	case core.Save:
 		b.saved(e.Change)
 	case core.Show:
-		b.view.set(e.Record)
+		b.view.set(*e.Record)
 	case core.ShowAccuracy:
 		b.accuracy.Store(&e.Accuracy)
 	case core.Send:

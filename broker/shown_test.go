@@ -90,7 +90,7 @@ func TestChangesAreTold(t *testing.T) {
 	running := r
 	running.State = grid.Running
 	for _, e := range []core.Effect{
-		save(&r), core.Show{Record: r}, save(&running), gone(grid.KindJob, string(r.Job.ID)),
+		save(&r), core.Show{Record: &r}, save(&running), gone(grid.KindJob, string(r.Job.ID)),
 		save(&grid.Budget{User: "ann"}), save(&grid.SiteState{}), save(&grid.Allocation{Of: "j"}), gone(grid.KindAllocation, "j"),
 		save(&grid.Template{Group: "a.1.all"}), save(&grid.Group{ID: "a.1.all", Name: "one"}), save(&grid.Group{ID: "a.1.all", Name: "two"}),
 		gone(grid.KindTemplate, "a.1.all"), gone(grid.KindGroup, "a.1.all"),
@@ -108,7 +108,7 @@ func TestChangesAreTold(t *testing.T) {
 	}
 	shown := r
 	shown.State = grid.Assigned
-	h.b.dispatch(t.Context(), core.Show{Record: shown}, 0)
+	h.b.dispatch(t.Context(), core.Show{Record: &shown}, 0)
 	if got, is := h.b.view.shown(r.Job.ID); !is || got.State != grid.Assigned {
 		t.Errorf("shown is %s, %t", got.State, is)
 	}

@@ -85,6 +85,9 @@ func (b *Book) Users() []string { return slices.Sorted(maps.Keys(b.all)) }
 
 // Changed are the budgets that have changed since it was asked last, and those that are gone.
 func (b *Book) Changed() (changed []grid.Budget, gone []string) {
+	if len(b.changed) == 0 {
+		return nil, nil
+	}
 	for _, user := range slices.Sorted(maps.Keys(b.changed)) {
 		if is, known := b.Get(user); known {
 			changed = append(changed, is)

@@ -83,7 +83,10 @@ func (g GroupID) Template() JobID { return g.Job(0) }
 // TemplateOf is the group whose template has this identifier.
 func (id JobID) TemplateOf() (GroupID, bool) {
 	stem, is := strings.CutSuffix(string(id), ".0")
-	return GroupID(stem + groupMark), is && strings.Count(stem, ".") == 1
+	if !is || strings.Count(stem, ".") != 1 {
+		return "", false
+	}
+	return GroupID(stem + groupMark), true
 }
 
 // Bounds of the jobs of a group: of one that is handed in with all of its jobs, and of one that makes

@@ -17,10 +17,10 @@ func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[
 // alikeButForTime tells that two snapshots show the same; a Forecast is of its time. It is asked at every look, of queues of thousands: lists of which
 // one is the other are not gone through.
 func alikeButForTime(a, b *plan.Snapshot) bool {
-	return a.Site.Same(b.Site) && a.Stopped == b.Stopped && a.Why == b.Why && a.Default == b.Default && a.Policy == b.Policy && a.Lag == b.Lag &&
+	return a.Stopped == b.Stopped && a.Why == b.Why && a.Default == b.Default && a.Policy == b.Policy && a.Lag == b.Lag &&
 		alikeLists(a.Running, b.Running, alikeRunning) && alikeLists(a.Waiting, b.Waiting, alikeWaiting) &&
 		a.Shapes == b.Shapes && deepAlike(a.Nodes, b.Nodes) && deepAlike(a.Queues, b.Queues) && deepAlike(a.Reservations, b.Reservations) &&
-		deepAlike(a.Caps, b.Caps) && deepAlike(a.Ours, b.Ours) && deepAlike(a.Unusable, b.Unusable)
+		deepAlike(a.Caps, b.Caps) && deepAlike(a.Ours, b.Ours) && deepAlike(a.Unusable, b.Unusable) && a.Site.Same(b.Site)
 }
 
 // deepAlike tells that two lists are, all the way down.

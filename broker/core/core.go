@@ -1,7 +1,6 @@
 package core
 
 import (
-	"container/heap"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -169,7 +168,7 @@ func (c *Core) Next() (at grid.Tick, ok bool) {
 		return 0, false
 	}
 	for len(c.timers.heap) > 0 && !c.counts(c.timers.heap[0]) {
-		heap.Pop(&c.timers.heap)
+		c.timers.heap.pop()
 	}
 	return c.timers.next()
 }

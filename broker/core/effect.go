@@ -25,7 +25,7 @@ type Save struct{ Change grid.Change }
 
 // Show shows readers a record whose change is no promise (an estimate, a lost
 // contact); it is not written.
-type Show struct{ Record grid.Record }
+type Show struct{ Record *grid.Record }
 
 // ShowAccuracy shows readers how good the estimates of starts here are.
 type ShowAccuracy struct{ Accuracy Accuracy }

@@ -64,7 +64,7 @@ type Write struct {
 	Failed  error          // nothing of it is to be written: the Core cannot go on
 	Effects []Effect       // leave after it, in this order
 	Pauses  uint64         // that there had been when they were decided
-	at      map[entity]int // in Changes
+	at      map[entity]int // the last of each in Changes, once there are many
 }
 
 // Begin gives the host a Core that was made from the journal.
@@ -90,10 +90,7 @@ func (h *Host) Turn(clocks func() Reading) (w Write, ok bool) {
 		return w, false
 	}
 	n := min(len(h.inbox), MaxBatch)
-	batch := h.inbox[:n:n]
-	if h.inbox = h.inbox[n:]; len(h.inbox) == 0 {
-		h.inbox = nil
-	}
+	batch := h.inbox[:n]
 	for i, ev := range batch {
 		h.remember(ev)
 		made := h.step(clocks(), ev)
@@ -106,11 +103,25 @@ func (h *Host) Turn(clocks func() Reading) (w Write, ok bool) {
 		}
 		w.take(made)
 	}
+	h.taken(n)
 	if h.off.Without(EffectBeforeSave) {
 		w.Early, w.Effects = append(w.Early, w.Effects...), nil
 	}
 	h.writing = true
 	return w, true
+}
+
+// taken takes the first n events out. What comes next has their place, unless they were many.
+func (h *Host) taken(n int) {
+	switch {
+	case n < len(h.inbox):
+		h.inbox = h.inbox[n:]
+	case cap(h.inbox) > MaxBatch:
+		h.inbox = nil
+	default:
+		clear(h.inbox)
+		h.inbox = h.inbox[:0]
+	}
 }
 
 // step tells the Core of a time in which nobody listened, and then what has come.
@@ -190,16 +201,39 @@ type entity struct {
 
 // merge makes one change of all that are of one entity, but for a save after a deletion.
 func (w *Write) merge(c grid.Change) {
-	if w.at == nil {
-		w.at = map[entity]int{}
-	}
-	of := entity{c.Kind, c.Key}
-	if k, seen := w.at[of]; seen && w.Changes[k].Record != nil {
+	if k := w.last(c.Kind, c.Key); k >= 0 && w.Changes[k].Record != nil {
 		w.Changes[k] = w.Changes[k].Then(c)
 		return
 	}
-	w.at[of] = len(w.Changes)
+	if w.at != nil {
+		w.at[entity{c.Kind, c.Key}] = len(w.Changes)
+	}
 	w.Changes = append(w.Changes, c)
+}
+
+// fewChanges are gone through; where there are more, a map finds them.
+const fewChanges = 16
+
+// last is the index of the last change of an entity; -1 is none.
+func (w *Write) last(kind grid.Kind, key string) int {
+	if len(w.Changes) < fewChanges {
+		for k := len(w.Changes) - 1; k >= 0; k-- {
+			if c := &w.Changes[k]; c.Kind == kind && c.Key == key {
+				return k
+			}
+		}
+		return -1
+	}
+	if w.at == nil {
+		w.at = make(map[entity]int, 2*fewChanges)
+		for k := range w.Changes {
+			w.at[entity{w.Changes[k].Kind, w.Changes[k].Key}] = k
+		}
+	}
+	if k, seen := w.at[entity{kind, key}]; seen {
+		return k
+	}
+	return -1
 }
 
 func (w *Write) saves() bool { return len(w.Changes) > 0 }

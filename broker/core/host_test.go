@@ -1,6 +1,8 @@
 package core
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -196,5 +198,58 @@ func TestRoutesOfSlowEffects(t *testing.T) {
 		if _, _, slow := Route(e); slow {
 			t.Errorf("%T is at once", e)
 		}
+	}
+}
+
+// One change of each entity, in the order in which they came, but for what is saved after it was deleted: of few and of many.
+func TestMergingAgainstAMap(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var w Write
+		var want []grid.Change
+		last := map[string]int{}
+		for range r.IntN(8 * fewChanges) {
+			key := fmt.Sprint("a.", r.IntN(3*fewChanges))
+			c := grid.Saved(&grid.Record{Job: grid.Job{ID: grid.JobID(key)}, Tenure: grid.Tenure{Report: r.Uint64()}})
+			if r.IntN(4) == 0 {
+				c = grid.Deleted(grid.KindJob, key)
+			}
+			w.merge(c)
+			if k, seen := last[key]; seen && want[k].Record != nil {
+				want[k] = want[k].Then(c)
+				continue
+			}
+			last[key] = len(want)
+			want = append(want, c)
+		}
+		if len(want) != len(w.Changes) || len(want) > 0 && !reflect.DeepEqual(w.Changes, want) {
+			t.Fatalf("%d changes come to %+v, not to %+v", len(want), w.Changes, want)
+		}
+	}
+}
+
+// What comes while a turn is written is taken in its order, whatever memory the events of before had.
+func TestTheInboxKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	h := hosted(t, Config{}, 1000)
+	var want, got []Token
+	for sequence := uint64(2); len(got) < 3*MaxBatch; sequence++ {
+		for range r.IntN(MaxBatch) {
+			want = append(want, Token(len(want)+1))
+			h.Post(CancelRequest{Token: want[len(want)-1], Job: "a.none"})
+		}
+		if w, ok := h.Turn(still(1001)); ok {
+			for _, e := range w.Effects {
+				if a, is := e.(Answer); is {
+					got = append(got, a.Token)
+				}
+			}
+			h.Written(sequence)
+		}
+	}
+	if !reflect.DeepEqual(got, want[:len(got)]) {
+		t.Errorf("taken in the order %v", got)
 	}
 }

@@ -40,6 +40,7 @@ type kernel struct {
 
 	members map[grid.PeerID]*member
 	unnamed map[grid.PeerID]member // what was heard of peers that are no members (yet)
+	peerIDs []grid.PeerID          // of members, in order
 	targets []grid.PeerID          // members with Send, by name: L(i)
 	peers   map[grid.PeerID]grid.PeerID
 
@@ -92,7 +93,15 @@ func newKernel(cfg Config, members []grid.Member) *kernel {
 	return k
 }
 
-func (c *kernel) emit(e Effect) { c.out = append(c.out, e) }
+func (c *kernel) emit(e Effect) {
+	if c.out == nil {
+		c.out = make([]Effect, 0, fewEffects)
+	}
+	c.out = append(c.out, e)
+}
+
+// fewEffects are what most steps have that have any.
+const fewEffects = 4
 
 // send says m to a member, or to this site itself, which hears it in the same step.
 func (c *kernel) send(to grid.PeerID, m wire.Message) {

@@ -2,7 +2,6 @@ package core
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"gbroker/grid"
@@ -43,7 +42,7 @@ func (c *kernel) hear(p grid.PeerID, note func(*member)) {
 func (c *kernel) setMembers(members []grid.Member) {
 	old := c.members
 	c.members = make(map[grid.PeerID]*member, len(members))
-	c.targets = nil
+	c.targets, c.peerIDs = nil, make([]grid.PeerID, 0, len(members))
 	for _, m := range members {
 		k := &member{Member: m, live: grid.Dead, link: assumedLink(m)}
 		if o := old[m.Peer]; o != nil {
@@ -59,18 +58,22 @@ func (c *kernel) setMembers(members []grid.Member) {
 			}
 			delete(c.unnamed, m.Peer)
 		}
+		if c.members[m.Peer] == nil {
+			c.peerIDs = append(c.peerIDs, m.Peer)
+		}
 		c.members[m.Peer] = k
 		if m.Send {
 			c.targets = append(c.targets, m.Peer)
 		}
 	}
+	slices.Sort(c.peerIDs)
 	slices.SortFunc(c.targets, func(a, b grid.PeerID) int {
 		return cmp.Compare(c.members[a].Name, c.members[b].Name)
 	})
 }
 
 // neighbours are all members, in a fixed order.
-func (c *kernel) neighbours() []grid.PeerID { return slices.Sorted(maps.Keys(c.members)) }
+func (c *kernel) neighbours() []grid.PeerID { return c.peerIDs }
 
 func assumedLink(m grid.Member) grid.Link {
 	b := m.DefaultBandwidth

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
@@ -139,10 +138,11 @@ func (c *kernel) move(j *job, s grid.State, by grid.Word) {
 }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
-func (c *kernel) sorted() []*job { return inOrder(maps.Values(c.live)) }
+func (c *kernel) sorted() []*job {
+	return inOrder(slices.AppendSeq(make([]*job, 0, len(c.live)), maps.Values(c.live)))
+}
 
-func inOrder(jobs iter.Seq[*job]) []*job {
-	list := slices.Collect(jobs)
+func inOrder(list []*job) []*job {
 	slices.SortFunc(list, func(a, b *job) int { return cmp.Compare(a.rec.Job.ID, b.rec.Job.ID) })
 	return list
 }
@@ -201,7 +201,7 @@ func (j *job) unsaved() []grid.Decision {
 	return list
 }
 
-func (c *kernel) show(j *job) { c.emit(Show{*copyOf(&j.rec)}) }
+func (c *kernel) show(j *job) { c.emit(Show{copyOf(&j.rec)}) }
 
 // keepLive keeps the set of live jobs.
 func (c *kernel) keepLive(j *job) {

@@ -54,7 +54,7 @@ func (c *recovery) onRecount(from grid.PeerID, m wire.Recount) {
 			claims = append(claims, wire.Claim{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Ended: true})
 		}
 	}
-	for _, j := range inOrder(c.withCertificates()) {
+	for _, j := range inOrder(slices.Collect(c.withCertificates())) {
 		if len(claims) < wire.MaxClaims {
 			claims = append(claims, c.passedOn(j, from)...)
 		}

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"container/heap"
 	"reflect"
 
 	"gbroker/grid"
@@ -118,7 +117,7 @@ func (s *stepper) hear(from grid.PeerID, m wire.Message) {
 // fire runs the timers that are due now.
 func (s *stepper) fire() {
 	for len(s.timers.heap) > 0 && s.timers.heap[0].at <= s.now {
-		t := heap.Pop(&s.timers.heap).(timer)
+		t := s.timers.heap.pop()
 		switch {
 		case !s.counts(t):
 		case t.kind == acceptedDue:

@@ -100,7 +100,7 @@ func (c *home) exportedAgain(e ExportedAgain) {
 	if j := c.job(e.Job); j != nil && j.exporting && j.rec.Epoch == e.Epoch {
 		shown := copyOf(&j.rec)
 		shown.Reason = "it is brought again, as it failed: " + clip(e.Why)
-		c.emit(Show{*shown})
+		c.emit(Show{shown})
 	}
 }
 

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"container/heap"
 	"slices"
 
 	"gbroker/grid"
@@ -69,13 +68,13 @@ func (c *kernel) pushTimer(at grid.Tick, kind concern, job grid.JobID) {
 	t := &c.timers
 	if len(t.heap) == cap(t.heap) && len(t.heap) >= fewTimers {
 		t.heap = slices.DeleteFunc(t.heap, func(o timer) bool { return !c.counts(o) })
-		heap.Init(&t.heap)
+		t.heap.order()
 		if kept := len(t.heap); kept > cap(t.heap)/2 { // else the next time would come too soon
 			t.heap = slices.Grow(t.heap, kept)
 		}
 	}
 	t.seq++
-	heap.Push(&t.heap, timer{at, t.seq, kind, job})
+	t.heap.push(timer{at, t.seq, kind, job})
 }
 
 // fewTimers are not worth to be looked through.
@@ -127,20 +126,55 @@ func (c *kernel) counts(t timer) bool {
 	return j != nil && j.due[t.kind] == t.at
 }
 
+// timerHeap is a binary heap. It is not one of container/heap, which allocates each timer that comes and goes.
 type timerHeap []timer
 
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(a, b int) bool {
-	if h[a].at != h[b].at {
-		return h[a].at < h[b].at
+func (t *timer) before(o *timer) bool { return t.at < o.at || t.at == o.at && t.seq < o.seq }
+
+func (h *timerHeap) push(t timer) {
+	*h = append(*h, t)
+	list := *h
+	for i := len(list) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !list[i].before(&list[up]) {
+			return
+		}
+		list[i], list[up] = list[up], list[i]
+		i = up
 	}
-	return h[a].seq < h[b].seq
 }
-func (h timerHeap) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
-func (h *timerHeap) Push(x any)   { *h = append(*h, x.(timer)) }
-func (h *timerHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return t
+
+// pop takes the first timer out; there must be one.
+func (h *timerHeap) pop() timer {
+	list := *h
+	first, last := list[0], len(list)-1
+	list[0], list[last] = list[last], timer{}
+	*h = list[:last]
+	h.sink(0)
+	return first
+}
+
+// order makes a heap of any list.
+func (h *timerHeap) order() {
+	for i := len(*h)/2 - 1; i >= 0; i-- {
+		h.sink(i)
+	}
+}
+
+// sink puts one where it belongs among those below it.
+func (h *timerHeap) sink(i int) {
+	list := *h
+	for {
+		least := i
+		for k := 2*i + 1; k <= 2*i+2 && k < len(list); k++ {
+			if list[k].before(&list[least]) {
+				least = k
+			}
+		}
+		if least == i {
+			return
+		}
+		list[i], list[least] = list[least], list[i]
+		i = least
+	}
 }

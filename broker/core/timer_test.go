@@ -1,6 +1,8 @@
 package core
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gbroker/grid"
@@ -28,5 +30,36 @@ func TestVoidTimersGo(t *testing.T) {
 	s.fire()
 	if len(fired) != 2 || fired[0] != onReport || fired[1] != onUpload {
 		t.Errorf("fired %v", fired)
+	}
+}
+
+// The heap gives what a sorted list would, also after some of it was taken out at once.
+func TestTimerHeapAgainstSorting(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var h timerHeap
+	var want []timer
+	bySeq := func(a, b timer) int {
+		if a.before(&b) {
+			return -1
+		}
+		return 1
+	}
+	for n := range uint64(2000) {
+		one := timer{at: grid.Tick(r.IntN(50)), seq: n}
+		h.push(one)
+		want = append(want, one)
+		if r.IntN(200) == 0 {
+			odd := func(o timer) bool { return o.seq%2 == 1 }
+			h, want = slices.DeleteFunc(h, odd), slices.DeleteFunc(want, odd)
+			h.order()
+		}
+		if r.IntN(3) == 0 && len(want) > 0 {
+			slices.SortFunc(want, bySeq)
+			if got := h.pop(); got != want[0] {
+				t.Fatalf("it gives %+v, a sorted list %+v", got, want[0])
+			}
+			want = want[1:]
+		}
 	}
 }

@@ -129,7 +129,7 @@ func (c *recovery) tellAgain() {
 			c.job(id)
 		}
 	}
-	for _, j := range inOrder(maps.Values(c.jobs)) {
+	for _, j := range inOrder(slices.Collect(maps.Values(c.jobs))) {
 		j.said = saidOf(&j.rec)
 		recent := j.said.state != 0 && j.rec.Ended >= since
 		if c.isHome(j) && (recent || j.said.state == 0 && j.said.cancel) {

@@ -101,7 +101,7 @@ func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 			list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
 		}
 	}
-	for _, j := range inOrder(c.allOf(home)) {
+	for _, j := range inOrder(slices.Collect(c.allOf(home))) {
 		switch r := &j.rec; {
 		case r.Closed || len(list) == wire.MaxTraces:
 		case j.outdated():

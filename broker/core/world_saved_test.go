@@ -22,7 +22,7 @@ func (s onDisk) missed(c *Core, effects []Effect) error {
 				delete(s, id)
 			}
 		case Show:
-			s[e.Record.Job.ID] = e.Record
+			s[e.Record.Job.ID] = *e.Record
 		}
 	}
 	for id, j := range c.jobs {

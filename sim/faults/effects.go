@@ -29,8 +29,7 @@ func (h *host) dispatch(e core.Effect, pauses uint64) {
 			w.truth.pageShown(s, p)
 		}
 	case core.Show:
-		r := e.Record
-		h.show(r.Job.ID, &r)
+		h.show(e.Record.Job.ID, e.Record)
 	case core.Send:
 		w.send(s, e.To, e.Message)
 	case core.Answer:
