@@ -12,7 +12,8 @@ import (
 // (held, not before, priority, deadline) is changed in its record at once. For what travels with the
 // job (walltime, processes, queue) it has to wait at home without a place: it is kept back, comes
 // home, and is made anew there; its next handoff begins a new chain of certificates, over the new
-// version. So no two versions are ever out, and none starts that was altered before.
+// version. So no two versions are ever out, and none starts that was altered before; but where a site that had a job is forgotten, and so the
+// job starts again, what is left of it there is of the older term and the older version, until that site is told.
 //
 //	Alter ─► on disk: Altered ─► READY at home ─► the new version, on disk ─► the search
 //	           └► has started meanwhile: as it was, and Altered is over

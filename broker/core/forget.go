@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // Forgetting a site. Loss of contact alone ends nothing and starts nothing; an
@@ -183,9 +184,11 @@ func (c *home) endReported(j *job, why string) {
 }
 
 // runAgain raises the term. From this save on the job is owned here, and nobody's
-// word of an older term counts.
+// word of an older term counts. Who had it may live, and hears so at once: what waits there starts otherwise unless its
+// next report is answered before. What may run once is left to that report, which tells whether it has started.
 func (c *home) runAgain(j *job, why string) {
 	r := &j.rec
+	had, of := r.Owner, claimed(r)
 	if r.Owner != c.cfg.Self {
 		r.Trail = append(slices.DeleteFunc(slices.Clone(r.Trail), func(p grid.PeerID) bool { return p == r.Owner }), r.Owner)
 	}
@@ -199,6 +202,9 @@ func (c *home) runAgain(j *job, why string) {
 	c.begins(j, grid.Ready)
 	j.fails, j.blocked, j.pulling = 0, nil, false
 	c.search.ready(j, why)
+	if had != c.cfg.Self && r.Job.Rerunnable {
+		c.send(had, wire.Superseded{Job: r.Job.ID, Of: of, Epoch: grid.Epoch{Term: r.Epoch.Term}, Owner: c.cfg.Self})
+	}
 }
 
 // provable is an end that its user may be told: KILLED says that nothing of the job runs or will, and of a site that was given up

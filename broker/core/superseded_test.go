@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"testing"
 
 	"gbroker/grid"
@@ -24,5 +25,26 @@ func TestACancelEndsWhereTheJobWasSuperseded(t *testing.T) {
 	}
 	if !c.jobs[j.ID].rec.CancelRequested {
 		t.Error("the cancel is not noted")
+	}
+}
+
+// A site that is forgotten by mistake is told at once, not when it reports next: what waits there of a job that starts again may be an
+// older version, and is withdrawn. What may run once and has started there is the job's run, which its report has to tell first.
+func TestAForgottenSiteIsTold(t *testing.T) {
+	t.Parallel()
+	longer := 2 * grid.Hour
+	for _, rerunnable := range []bool{true, false} {
+		r := watching(her, func(r *grid.Record) { r.Job.Rerunnable = rerunnable })
+		c := bare(r)
+		c.Step(1_000_001, Alter{Token: 1, Job: r.Job.ID, To: grid.Alteration{Walltime: &longer}, By: "alice"})
+		effects := c.Step(1_000_002, Forget{Token: 2, Site: her, Fenced: true, By: "root"})
+		now := c.jobs[r.Job.ID].rec
+		if now.Role != grid.Owning || now.Job.Walltime != longer {
+			t.Fatalf("rerunnable %t: it is %+v", rerunnable, now)
+		}
+		told := slices.Contains(sentTo(effects, her), wire.Message(wire.Superseded{Job: r.Job.ID, Of: r.Epoch, Epoch: now.Epoch, Owner: me}))
+		if told != rerunnable {
+			t.Errorf("rerunnable %t: she is told %+v", rerunnable, sentTo(effects, her))
+		}
 	}
 }

@@ -117,6 +117,13 @@
 //	what is held, or was altered,      its site was fenced off before, which       likewise
 //	  starts (S13)                       starts it now, as it was told to
 //	                                     forget the home
+//	what is held, or was altered,      it is rerunnable, and at a newer term       its batch system starts it whatever
+//	  starts (S13)                       since, as the home's administrator forgot   was said, until the site is told;
+//	                                     a site that had it in that older term;      or the site does, as it was told
+//	                                     the batch system had it by 2 minutes        to forget the home
+//	                                     after that, and till 20 after all works
+//	                                     again; or its site was told to forget
+//	                                     the home
 //	what is held starts (S13)        its home has lost that it was released,    it has forgotten what it let go
 //	                                   and it was on its way before that
 //	an end is told anew (S5)         who knows that end was forgotten or        its home need not wait for his

@@ -50,6 +50,26 @@ func (f *fact) onItsOwn(now start, term uint32) bool {
 	return f.home.fenced[now.where.peer] > 0 && now.id.Epoch.Term < term && f.estranged(now.where)
 }
 
+// leftThere: the start is of an older term than that one, of a job that may run again; the home's administrator has said that a site
+// which had it then will not come back, and so it starts again as its home has it now. What the batch system had of it, or was given while that
+// site could not yet miss its home, starts whatever was said, until the site has been told; or on its own, as it forgot the home.
+func (f *fact) leftThere(now start, term uint32) bool {
+	said, w := f.saidGone(now.id.Epoch), f.home.w
+	told := !w.storm && w.now-max(said, w.storms) > cancelBound
+	return f.rerun && now.id.Epoch.Term < term && said > 0 && (f.estranged(now.where) || now.queued <= said+hearing && !told)
+}
+
+// saidGone is when the home's administrator said last that a site which had the job in that term, up to that epoch, will not come
+// back; 0 is never.
+func (f *fact) saidGone(e grid.Epoch) (last grid.Tick) {
+	for at, o := range f.owners {
+		if said := f.home.forgot[o.peer]; at.Term == e.Term && !e.Before(at) && said >= f.got[at] {
+			last = max(last, said)
+		}
+	}
+	return last
+}
+
 // estranged: the administrators of the home and of that site have each said that the other
 // will not come back. So the one starts the job again, and the other does not ask any more.
 func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.home.forgot[s.peer] > 0 }

@@ -248,7 +248,8 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 	}
 	t := &f.asked.terms
 	kept := f.home.disk.records[f.id]
-	apart := kept != nil && f.onItsOwn(now, kept.Epoch.Term) // what its user has wished since does not reach that site
+	// What its user has wished since does not reach that site.
+	apart := kept != nil && (f.onItsOwn(now, kept.Epoch.Term) || f.leftThere(now, kept.Epoch.Term))
 	switch latest := max(f.asked.latest, f.home.host.now()); {
 	case f.asked.held && !apart && !f.wentBefore(now):
 		w.violate("S13", f.id, "%s starts at %s, and is held at its home", now.id, now.where.name())

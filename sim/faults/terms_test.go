@@ -118,6 +118,52 @@ func TestAStartOfWhatIsHeldTakesAnExcuse(t *testing.T) {
 	}
 }
 
+// A rerunnable job starts again elsewhere, as it was altered, as a site that had it was forgotten: what the batch system had of it
+// starts as it was, unless its site could have been told.
+func TestAStartOfAnOlderVersionTakesAnExcuse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene, s *start)
+		violated bool
+	}{
+		{"nothing else", func(*scene, *start) {}, false},
+		{"of what may run once", func(x *scene, _ *start) { x.f.rerun = false }, true},
+		{"nobody was forgotten", func(x *scene, _ *start) { delete(x.a.forgot, x.b.peer) }, true},
+		{"another was forgotten", func(x *scene, _ *start) { delete(x.a.forgot, x.b.peer); x.a.forgot[x.c.peer] = at(200) }, true},
+		{"it was forgotten before it had it", func(x *scene, _ *start) { x.a.forgot[x.b.peer] = at(90) }, true},
+		{"it was given the job since", func(_ *scene, s *start) { s.id.Epoch.Term = 2 }, true},
+		{"it was submitted soon after that", func(_ *scene, s *start) { s.queued = at(300) }, false},
+		{"it was submitted long after that", func(_ *scene, s *start) { s.queued = at(330) }, true},
+		{"it was submitted long after that, and its site forgot the home", func(x *scene, s *start) { s.queued, x.b.forgot[x.a.peer] = at(330), at(320) }, false},
+		{"the site that was forgotten gave it on", func(x *scene, s *start) {
+			s.where, s.id.Epoch.Hop = x.c, 3
+			x.f.owners[s.id.Epoch], x.f.got[s.id.Epoch] = x.c, at(150)
+		}, false},
+		{"who had given it there was forgotten then", func(x *scene, s *start) {
+			x.f.owners[grid.Epoch{Term: 1, Hop: 3}], x.f.got[grid.Epoch{Term: 1, Hop: 3}] = x.c, at(150)
+			delete(x.a.forgot, x.b.peer)
+			x.a.forgot[x.c.peer] = at(200)
+		}, true},
+		{"for long all has worked since", func(x *scene, _ *start) { x.w.storm, x.w.now = false, at(200+20*60+1) }, true},
+	} {
+		x := newScene(t)
+		x.w.storm, x.f.rerun = true, true
+		x.f.asked = asked{is: true, walltime: 5}
+		x.a.disk.records[x.f.id] = &grid.Record{Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 2}}}
+		older := grid.Epoch{Term: 1, Hop: 2}
+		x.f.owners[older], x.f.got[older] = x.b, at(100)
+		x.a.forgot[x.b.peer] = at(200)
+		s := began(400, x.b, 1)
+		s.id.Epoch, s.queued = older, at(120)
+		c.does(x, &s)
+		x.f.mayGo(x.w, s, &grid.Job{})
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: violated %t: %+v", c.name, got, x.w.result.Violation)
+		}
+	}
+}
+
 // Of a job that starts its dependencies have come true, and of one that fails without a start one cannot: whatever its home has lost of
 // another job.
 func TestDependenciesAreJudgedByWhatWasTold(t *testing.T) {
