@@ -276,25 +276,24 @@ func (c *recovery) settle() {
 		c.alarmRolled()
 		return // recount comes here again
 	}
-	inDoubt := slices.DeleteFunc(c.sorted(), func(j *job) bool { return !j.inDoubt() })
 	unheard, harmful := c.rolled.unheard, c.rolled.harmful
 	c.writeOff(c.rolled.lost)
 	c.rolled = nil
 	c.saveState()
-	for _, j := range inDoubt {
-		if !c.isHome(j) {
-			c.settleForeign(j, unheard, harmful)
-			continue
-		}
-		j.rec.Uncertain = false
-		if j.rec.Role == grid.Owning && len(unheard) > 0 && j.traceAt == (grid.Epoch{}) {
-			c.unknownFate(j, c.nameOf(unheard[0])+", which may have got the job, was not heard", harmful)
-		} else {
-			c.save(j, "")
-		}
-		c.home.pursueCancel(j)
-	}
 	c.settleTraces()
+	for _, j := range c.sorted() {
+		switch {
+		case !j.inDoubt():
+		case !c.isHome(j):
+			c.settleForeign(j, unheard, harmful)
+		case j.rec.Role == grid.Owning && len(unheard) > 0:
+			c.unknownFate(j, c.nameOf(unheard[0])+", which may have got the job, was not heard", harmful)
+		default:
+			j.rec.Uncertain = false
+			c.save(j, "")
+			c.home.pursueCancel(j)
+		}
+	}
 	c.settleParts()
 	c.emit(Alarm{})
 	c.disarmGeneral(recountDue)
@@ -341,6 +340,7 @@ func (c *recovery) writeOff(ends []grid.JournalID) {
 // unknownFate: a job of this home may be, or have been, with a site that cannot say.
 func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	why := "the journal was rolled back, and " + who
+	j.rec.Uncertain = false
 	if c.gates.beforeAgain(j, !harmful) != open {
 		c.home.letOffer(j)
 		j.rec.Reason = why + ": it may not run twice"
@@ -350,9 +350,10 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	j.rec.Unfenced = j.rec.Unfenced || harmful
 	if j.unsupplied() { // this journal lacks its files
 		c.save(j, why+": it starts here if its files come again")
-		return
+	} else {
+		c.home.runAgain(j, "at a new term: "+why)
 	}
-	c.home.runAgain(j, "at a new term: "+why)
+	c.home.pursueCancel(j)
 }
 
 // saveState writes down what is durably known of this site.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // A cancel of what runs again tells KILLED only where nothing of it can run at the site that was given up.
@@ -48,6 +49,39 @@ func TestACancelOfWhatWaitsForItsFilesAndMayRunElsewhere(t *testing.T) {
 		c.Step(1_000_002, CancelRequest{Token: 2, Job: job.ID, By: job.User.Name})
 		if j.rec.State != want {
 			t.Errorf("she may run it: %t; it is told to be %s, want %s", harmful, j.rec.State, want)
+		}
+	}
+}
+
+// Likewise of what both the home and one that had it later have forgotten: it may have run there.
+func TestACancelOfWhatLeftATraceElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		state grid.State
+		role  grid.Role
+		owner grid.PeerID
+		again bool
+	}{
+		"owned here, may run once":       {grid.Ready, grid.Owning, me, false},
+		"owned here, may run again":      {grid.Ready, grid.Owning, me, true},
+		"owned elsewhere, may run once":  {grid.Assigned, grid.Watching, him, false},
+		"owned elsewhere, may run again": {grid.Assigned, grid.Watching, him, true},
+	} {
+		job := jobOf(me, "a", "1")
+		job.Rerunnable = k.again
+		c := rolledBackWith(grid.Record{Job: job, State: k.state, CancelRequested: true, Tenure: grid.Tenure{Role: k.role, Owner: k.owner, Epoch: grid.Epoch{Term: 1}}})
+		c.Step(1_000_002, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: job.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}}}}})
+		for _, p := range []grid.PeerID{him, it} {
+			c.Step(1_000_003, Message{p, wire.Recounted{}})
+		}
+		if !settled(c, 1_000_004) {
+			t.Fatalf("%s: it asks for ever", name)
+		}
+		for end := c.now + grid.Minute; c.now < end && !c.jobs[job.ID].rec.State.Terminal(); {
+			c.Step(c.now+500, Tick{})
+		}
+		if r := c.jobs[job.ID].rec; r.State != grid.Lost {
+			t.Errorf("%s: %s at %s, %q", name, r.State, r.Epoch, r.Reason)
 		}
 	}
 }
