@@ -21,7 +21,7 @@ func (s *atGate) begunAnew() bool                { return s.anew }
 func (s *atGate) mayLack(*job) bool              { return s.lack }
 func (s *atGate) read() bool                     { return s.dir }
 func (s *atGate) tracesOf(grid.JobID) grid.Epoch { return s.traces }
-func (s *atGate) asking() string                 { return "" }
+func (s *atGate) asking() string                 { return "who is asked" }
 func (s *atGate) heirsWord(*job) string          { return "" }
 
 // freely is a job of that home, owned here since before this life, in whose way nothing stands.

@@ -46,6 +46,9 @@ func TestEachRuleHasItsSwitch(t *testing.T) {
 		"silence counts where this broker listened":           {AbsenceOverStall, func(g *gates) bool { return g.beforeAbsence() == untilNeighbours }},
 		"a rolled back journal stops":                         {RollbackUnseen, func(g *gates) bool { return g.beforeGoingOn() == untilAll }},
 		"what users were told is read":                        {EndsUntold, func(g *gates) bool { return len(told(g)) == 1 }},
+		"a release is repeated":                               {ReleaseNotRepeated, func(g *gates) bool { return g.beforeReleasingAgain() == open }},
+		"another clock counts as it goes":                     {ClockOffsetIgnored, func(g *gates) bool { return g.offset(5) == 5 }},
+		"that parts go is saved first":                        {GoUnsaved, func(g *gates) bool { return g.savesGo() }},
 		"a commit is repeated":                                {CommitNotRepeated, func(g *gates) bool { return g.beforeRepeating(said) == open }},
 		"a job that its owner does not know is not taken":     {UnknownTakenBack, func(g *gates) bool { return g.beforeReclaiming() == untilForgotten }},
 		"a commit of what was not prepared makes no owner":    {CommitCreates, func(g *gates) bool { return g.beforeOwning(there, her, commit, grid.JournalID{}) == forAnother }},
@@ -150,6 +153,85 @@ func TestGatesOfAdopting(t *testing.T) {
 		k.change(&r)
 		if got := g.beforeAdopting(&job{rec: r}, her, k.m); got != k.want {
 			t.Errorf("%s: it %v, want: it %v", name, got, k.want)
+		}
+	}
+}
+
+// What parts do together they do when all sites are so far; with the rule off, when the first is.
+func TestGatesOfManySites(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		rule Rules
+		gate func(g *gates, so, of int) gate
+	}{
+		"confirm": {ConfirmBeforeAllTentative, (*gates).beforeConfirming}, "go": {GoBeforeAllThere, (*gates).beforeGo}, "all begun": {BegunWithoutOthers, (*gates).beforeAllBegun},
+	} {
+		for off, want := range map[Rules][]gate{0: {untilSites, untilSites, open}, k.rule: {untilSites, open, open}} {
+			for so, w := range want {
+				if got := k.gate(withGates(off), so, 2); got != w {
+					t.Errorf("%s, %d of 2, with %v off: it %v, want: it %v", name, so, off, got, w)
+				}
+			}
+		}
+	}
+}
+
+// A part takes its start token when it was told to; an offer that failed burns its hop.
+func TestGatesOfNumbersAndTokens(t *testing.T) {
+	t.Parallel()
+	at := func(hop uint32) grid.Epoch { return grid.Epoch{Term: 1, Hop: hop} }
+	offered := &job{rec: grid.Record{Tenure: grid.Tenure{Epoch: at(2), Handoff: grid.Handoff{Epoch: at(3)}}}}
+	before := &job{rec: grid.Record{Tenure: grid.Tenure{Epoch: at(2), Handoff: grid.Handoff{Epoch: at(1)}}}}
+	for off, want := range map[Rules]struct {
+		passes gate
+		burnt  grid.Epoch
+	}{0: {untilHome, at(3)}, TokenBeforeGo: {open, at(3)}, EpochReused: {untilHome, at(2)}} {
+		g := withGates(off)
+		if g.beforePassing(true) != open || g.beforePassing(false) != want.passes {
+			t.Errorf("with %v off: told it %v, not told it %v", off, g.beforePassing(true), g.beforePassing(false))
+		}
+		if g.burnt(offered) != want.burnt || g.burnt(before) != at(2) {
+			t.Errorf("with %v off %v is burnt, and %v where the offer was before", off, g.burnt(offered), g.burnt(before))
+		}
+	}
+}
+
+// What keeps a job back at its home: its terms, then that its sites are chosen; the switch of the terms is not that of the sites.
+func TestWhatKeepsAJobBack(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		at        func() *atGate
+		terms     keeping
+		manySites bool
+		off       Rules
+		want      keeping
+	}{
+		"nothing":                       {ofHere, notKept, false, 0, notKept},
+		"its terms":                     {ofHere, untilReleased, false, 0, untilReleased},
+		"its terms, which do not count": {ofHere, untilReleased, false, KeptBackStarts, notKept},
+		"its sites":                     {ofHere, notKept, true, 0, untilChosen},
+		"both":                          {ofHere, untilReleased, true, 0, untilReleased},
+		"both, and terms do not count":  {ofHere, untilReleased, true, KeptBackStarts, untilReleased},
+		"its sites, which its home alone chooses": {ofThere, notKept, true, 0, notKept},
+	} {
+		s := k.at()
+		s.o.keeps, s.cfg.Broken = k.terms, k.off
+		if k.manySites {
+			s.rec.Job.Coallocation = &grid.Coallocation{}
+		}
+		if got := s.gates.kept(s.job); got != k.want {
+			t.Errorf("%s: %v, want %v", name, got, k.want)
+		}
+	}
+}
+
+// People are told who is asked after a rollback, and who of the sites that may have got a job; of any other gate its own words.
+func TestWhyAGateHolds(t *testing.T) {
+	t.Parallel()
+	s := ofHere()
+	for hold, want := range map[gate]string{untilAll: s.asking(), untilReported: s.heirsWord(s.job), untilNeighbours: untilNeighbours.String(), untilHome: untilHome.String()} {
+		if got := s.gates.why(s.job, hold); got != want {
+			t.Errorf("%v is told as %q", hold, got)
 		}
 	}
 }

@@ -301,12 +301,9 @@ func (c *gates) notStarted(j *job) bool {
 	return j.rec.State == grid.Ready || j.rec.State == grid.Assigned || j.rec.State == grid.Moving
 }
 
-// beforeChanging is what has to be known before a change is made that another broker has passed on: that it was not
-// made, and is not late.
+// beforeChanging is what has to be known before a change is made: of one that another broker has passed on, that it was not made, and is
+// not late.
 func (c *gates) beforeChanging(j *job, by grid.Relayed) gate {
-	if by.By == "" {
-		return open
-	}
 	switch same, older := j.rec.Overtaken(by); {
 	case same:
 		return itIsDone

@@ -138,11 +138,15 @@ func TestWhatTakesSpaceOfResults(t *testing.T) {
 		home   grid.PeerID
 		change func(*grid.Record)
 		size   int64
+		goes   bool
 	}{
-		"it runs":                     {me, func(r *grid.Record) { r.State = grid.Running }, 0},
-		"it has ended at home":        {me, func(*grid.Record) {}, 600},
-		"it has ended elsewhere":      {her, func(r *grid.Record) { r.Role, r.Owner = grid.Tombstone, me }, 0},
-		"what it left is kept beside": {her, func(r *grid.Record) { r.Role, r.Owner, r.Kept = grid.Tombstone, me, true }, 600},
+		"it runs":                     {me, func(r *grid.Record) { r.State = grid.Running }, 0, false},
+		"it has ended at home":        {me, func(*grid.Record) {}, 600, false},
+		"that was long ago":           {me, func(r *grid.Record) { r.Ended = 1 }, 600, true},
+		"it has ended elsewhere":      {her, func(r *grid.Record) { r.Role, r.Owner = grid.Tombstone, me }, 0, false},
+		"what it left is kept beside": {her, func(r *grid.Record) { r.Role, r.Owner, r.Kept = grid.Tombstone, me, true }, 600, false},
+		"its home has to be told":     {her, func(r *grid.Record) { r.Role, r.Owner, r.Telling = grid.Tombstone, him, true }, 0, false},
+		"its home does not answer":    {her, func(r *grid.Record) { r.Role, r.Owner, r.Telling, r.Ended = grid.Tombstone, him, true, 1 }, 0, true},
 	} {
 		o := &others{}
 		site := map[grid.PeerID]grid.SiteName{me: "a", her: "b"}[k.home]
@@ -150,9 +154,9 @@ func TestWhatTakesSpaceOfResults(t *testing.T) {
 			Tenure: grid.Tenure{Role: grid.Watching, Owner: her}, Run: grid.Run{End: grid.Completed, Outputs: grid.Manifest{{Path: "out", Size: 600}}}}
 		k.change(&r)
 		kern := kernelOf(o, r)
-		kern.cfg.Keep = grid.Day
+		kern.cfg.Keep = 10 * grid.Minute // now is 1000 s
 		m := &home{kernel: kern, budgets: o, estimator: o, execution: o, gates: o, ownership: o, recovery: o, search: o, terms: o}
-		if size, drop := m.retained(r.Job.ID, 0); size != k.size || drop {
+		if size, drop := m.retained(r.Job.ID, 0); size != k.size || drop != k.goes {
 			t.Errorf("%s: %d bytes, it is to go: %t", name, size, drop)
 		}
 	}

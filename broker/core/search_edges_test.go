@@ -294,7 +294,7 @@ func TestADryRunOfAWhole(t *testing.T) {
 	}
 }
 
-// What may be looked at one by one may be left at the first.
+// A look at all jobs sees each, archived or not; what may be looked at one by one may be left at the first.
 func TestALookAtJobsMayEnd(t *testing.T) {
 	t.Parallel()
 	c, _ := kept(t, longRecord(1, me, grid.Completed), longRecord(2, me, grid.Completed), longRecord(3, me, grid.Ready), longRecord(4, me, grid.Ready))
@@ -313,7 +313,14 @@ func TestALookAtJobsMayEnd(t *testing.T) {
 			break
 		}
 	}
-	if n != 3 || len(c.archive) == 0 {
+	if n != 3 || len(c.archive) != 2 {
 		t.Errorf("%d looks, %d in the archive", n, len(c.archive))
+	}
+	seen := map[grid.JobID]int{}
+	for j := range c.all() {
+		seen[j.rec.Job.ID]++
+	}
+	if len(seen) != 4 {
+		t.Errorf("of 4 jobs %v are seen", seen)
 	}
 }
