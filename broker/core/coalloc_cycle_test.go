@@ -204,3 +204,23 @@ func TestWhatWasNotAskedForIsNotHeld(t *testing.T) {
 		}
 	}
 }
+
+// Of all that ask alike the shortest asks for the slots, wherever it stands among them: a slot that is long enough for it alone is told.
+func TestTheShortestAsksForSlots(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	spans := []grid.Tick{2 * grid.Hour, grid.Minute, grid.Minute, 30 * grid.Minute}
+	for i, span := range spans {
+		c.also(another+grid.JobID(rune('1'+i)), func(j *grid.Job) { j.Walltime = span })
+	}
+	c.settled()
+	asks := map[grid.JobID]int{}
+	for _, m := range c.f.said {
+		if q, is := m.(wire.Slots); is && !q.Brief {
+			asks[q.Of]++
+		}
+	}
+	if len(asks) != 1 || asks[another+"2"] != len(c.f.at) {
+		t.Errorf("for slots ask %v", asks)
+	}
+}

@@ -102,3 +102,36 @@ func TestPartsThatWaitedTooLongDoNotGo(t *testing.T) {
 		}
 	}
 }
+
+// A site is asked for the earlier start by its own clock, at a full second; when all begin then, that is the start of the round.
+func TestSitesAreAskedForTheEarlierStart(t *testing.T) {
+	t.Parallel()
+	c := sooner(t)
+	start := c.rec().Sooner
+	offsets := map[grid.PeerID]grid.Tick{"b": -90_500, "c": 7_000}
+	for p, ahead := range offsets {
+		c.of(p).Offset = ahead
+	}
+	for p, ahead := range offsets {
+		want := up(start + ahead)
+		m := c.toldToMove(p)
+		if m == nil || m.Start != want || m.Number != c.of(p).Wish || m.End != c.of(p).End {
+			t.Fatalf("%s is told %+v, and should begin at %d", p, m, want)
+		}
+		if c.rec().Sooner == 0 {
+			t.Fatal("taken up, and not all have moved")
+		}
+		c.m.onReserved(p, wire.Reserved{Of: wire.KindChange, Reservation: grid.Reservation{
+			ID: m.ID, State: grid.Bound, Number: m.Number, Start: m.Start, End: m.End, Holding: grid.Placed,
+		}})
+	}
+	c.settled()
+	if c.rec().Sooner != 0 || c.rec().Start != start {
+		t.Errorf("all have moved, and it starts at %d, or at %d", c.rec().Start, c.rec().Sooner)
+	}
+	for p, ahead := range offsets {
+		if got := c.of(p).Start; got != up(start+ahead) {
+			t.Errorf("at %s it starts at %d", p, got)
+		}
+	}
+}

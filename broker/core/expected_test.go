@@ -136,3 +136,26 @@ func TestAnObstacleGoesWithTheLifeThatFoundIt(t *testing.T) {
 		t.Errorf("it has a start, and waits for %q", why)
 	}
 }
+
+// A job that is accepted, and has no record yet, keeps the start that it was expected at while the site cannot run it.
+func TestAnAcceptedJobThatCannotStartNow(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	j.Inputs = grid.Manifest{{Path: "in", Size: 5, Ranges: make([]grid.Hash, 1)}}
+	c := signed()
+	c.Step(c.now+1, Message{her, offerOf(j, 1, grid.Hour)})
+	c.Step(c.now+1, shot(c.now+1))
+	a := c.accepted[j.ID]
+	if a == nil || c.job(j.ID) != nil {
+		t.Fatalf("accepted %+v, known %t", a, c.job(j.ID) != nil)
+	}
+	first := a.start
+	down := shot(c.now + grid.Minute)
+	down.Snapshot.Nodes[0].Down = true
+	if c.Step(c.now+grid.Minute, down); a.start != first || c.accepted[j.ID] != a {
+		t.Errorf("while no node is up it is expected at %d, before at %d", a.start, first)
+	}
+	if c.Step(c.now+grid.Minute, shot(c.now+grid.Minute)); a.start <= first {
+		t.Errorf("then it is expected at %d, as before", a.start)
+	}
+}

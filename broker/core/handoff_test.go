@@ -85,10 +85,8 @@ func TestOffersOfALostJournalAreVoid(t *testing.T) {
 		t.Fatalf("%d offers are accepted", len(c.accepted))
 	}
 	c.recovery.voidOffers(her)
-	for _, a := range c.accepted {
-		if a.from != him || len(c.accepted) != 1 {
-			t.Errorf("%d are left, of %s", len(c.accepted), a.from)
-		}
+	if left := c.accepted[jobOf(him, "c", "2").ID]; left == nil || len(c.accepted) != 1 {
+		t.Errorf("%d are left, that of another %+v", len(c.accepted), left)
 	}
 	c.Step(c.now+1, MembersChanged{Members: []grid.Member{{Name: "b", Peer: her, Send: true}}})
 	if len(c.accepted) != 0 {
@@ -107,5 +105,58 @@ func TestToldWaitsCountFromTheDelivery(t *testing.T) {
 	least, most := m.waits(j, at)
 	if least.Wait != want || most.Wait != want || most.Safe != want {
 		t.Errorf("it waits %d to %d (safe %d), want %d", least.Wait, most.Wait, most.Safe, want)
+	}
+}
+
+// A candidate that waits on an old offer hears that the job has ended, whatever else was known of its owner; of one that goes on, what is
+// known of that offer, and nothing of one that its owner may have made meanwhile.
+func TestALateCandidateHearsOfTheEndFirst(t *testing.T) {
+	t.Parallel()
+	const ended, owned, dead = "the job has ended", "you have owned it, and lost your journal since", "that offer is dead"
+	for _, k := range []struct {
+		state grid.State
+		from  grid.PeerID
+		hop   uint32
+		why   string
+	}{
+		{grid.Killed, him, 1, ended}, {grid.Killed, her, 2, ended}, {grid.Killed, him, 3, ended},
+		{grid.Running, him, 1, dead}, {grid.Running, her, 2, owned}, {grid.Running, him, 3, ""},
+	} {
+		j := jobOf(me, "a", "1")
+		c := signed(grid.Record{Job: j, State: k.state, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
+		b := wire.HandoffID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: k.hop}, To: k.from, Digest: wire.JobDigest(j)}
+		why := ""
+		for _, m := range sentTo(c.Step(c.now+1, Message{k.from, wire.Ready{Handoff: b}}), k.from) {
+			if a, is := m.(wire.Abort); is {
+				why = a.Why
+			}
+		}
+		if why != k.why {
+			t.Errorf("%v, an offer at hop %d to %s: %q, want %q", k.state, k.hop, k.from, why, k.why)
+		}
+	}
+}
+
+// Who asks about a commit out of another journal may have owned the job, and lost that: its offer is dead, and the home says that the
+// owner is lost. Where the candidate had said that it owns the job, that alone tells nothing new.
+func TestACommitToALostJournalLosesTheOwner(t *testing.T) {
+	t.Parallel()
+	at := grid.Epoch{Term: 1, Hop: 1}
+	for phase, lost := range map[grid.HandoffPhase]bool{grid.Committed: true, grid.NoHandoff: false} {
+		j := jobOf(me, "a", "1")
+		c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{
+			Role: grid.Watching, Owner: her, Epoch: at, Candidate: grid.JournalID{Incarnation: 3}, Handoff: grid.Handoff{Phase: phase, To: her, Epoch: at},
+		}})
+		b := wire.HandoffID{Job: j.ID, Epoch: at, To: her, Digest: wire.JobDigest(j)}
+		var got wire.InquireReply
+		for _, m := range sentTo(c.Step(c.now+1, Message{her, wire.Inquire{Handoff: b, Journal: grid.JournalID{Incarnation: 4}}}), her) {
+			if r, is := m.(wire.InquireReply); is {
+				got = r
+			}
+		}
+		r := c.jobs[j.ID].rec
+		if got.Verdict != wire.VerdictAborted || r.Handoff.Phase != grid.NoHandoff || (r.ContactLost != 0) != lost || (r.Reason != "") != lost {
+			t.Errorf("phase %d: verdict %d, phase %d since, lost at %d: %q", phase, got.Verdict, r.Handoff.Phase, r.ContactLost, r.Reason)
+		}
 	}
 }

@@ -26,6 +26,15 @@ func newPriced(t *testing.T, prices *plan.Pricing) *priced {
 	return &priced{T: t, c: c}
 }
 
+// look is what the batch system shows.
+func (p *priced) look() Looked {
+	return Looked{Snapshot: plan.Snapshot{
+		At: p.c.now, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n1", Cores: 4}, {Name: "n2", Cores: 4}},
+		Running: []plan.Running{{Shares: []plan.Share{{Node: 0, Cores: 4}}, End: p.c.now + grid.Hour}},
+		Waiting: []plan.Waiting{{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 1, Cores: 4}}}, Limit: grid.Hour, Priority: 3}},
+	}}
+}
+
 // wants asks for a node for an hour, beginning so long from now; it gives the answer once the batch system has it.
 func (p *priced) wants(id grid.ReservationID, from grid.PeerID, node grid.NodeName, in grid.Tick, fee float64) (last wire.Reserved) {
 	start := p.c.now + in
@@ -33,12 +42,7 @@ func (p *priced) wants(id grid.ReservationID, from grid.PeerID, node grid.NodeNa
 		ID: id, Holder: grid.User{Home: from, Name: "u"}, What: grid.NodesReserved, Nodes: []grid.NodeName{node},
 		From: start, Until: start + grid.Hour, Length: grid.Hour, Limit: grid.Minute, Fee: fee,
 	}})
-	s := plan.Snapshot{
-		At: p.c.now, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n1", Cores: 4}, {Name: "n2", Cores: 4}},
-		Running: []plan.Running{{Shares: []plan.Share{{Node: 0, Cores: 4}}, End: p.c.now + grid.Hour}},
-		Waiting: []plan.Waiting{{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 1, Cores: 4}}}, Limit: grid.Hour, Priority: 3}},
-	}
-	effects = append(effects, p.c.Step(p.c.now, Looked{Snapshot: s})...)
+	effects = append(effects, p.c.Step(p.c.now, p.look())...)
 	if r, known := p.c.reservations.book.Get(id); known {
 		effects = append(effects, p.c.Step(p.c.now, Reserved{ID: id, Place: r.Place()})...)
 		effects = append(effects, p.c.Step(p.c.now, Message{from, wire.Confirm{ID: id}})...)
@@ -101,5 +105,25 @@ func TestShareOfOthers(t *testing.T) {
 	}
 	if m := p.wants("r3", him, "n1", 6*grid.Hour, 0); m.Refusal != nil {
 		t.Errorf("another time: %+v", m.Refusal)
+	}
+}
+
+// Who gives way to a reservation that is moved is told when the batch system has moved it, and not where it refuses to.
+func TestOnlyAReservationThatMovedDisplaces(t *testing.T) {
+	t.Parallel()
+	for err, displaced := range map[string]bool{"": true, "no": false} {
+		p := newPriced(t, &plan.Pricing{Base: 2})
+		p.wants("r1", her, "n2", 5*grid.Hour, 0)
+		start := p.c.now + 90*grid.Minute
+		effects := p.c.Step(p.c.now, Message{her, wire.Change{ID: "r1", Number: 1, Start: start, End: start + grid.Hour, Move: true}})
+		effects = append(effects, p.c.Step(p.c.now, p.look())...)
+		r, _ := p.c.reservations.book.Get("r1")
+		if _, early := only[Displace](effects); early || r.Holding != grid.Changing || r.Start != start || len(p.told) > 0 {
+			t.Fatalf("it is %+v; told early: %t, %+v", r, early, p.told)
+		}
+		told, is := only[Displace](p.c.Step(p.c.now, Reserved{ID: "r1", Place: r.Place(), Err: err, Kind: grid.Permanent}))
+		if is != displaced || is && (told.Reservation.ID != "r1" || len(told.Jobs) != 1) {
+			t.Errorf("%q: told %+v", err, told)
+		}
 	}
 }

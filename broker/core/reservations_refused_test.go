@@ -110,3 +110,36 @@ func TestAChangeThatCannotBeLookedAt(t *testing.T) {
 		}
 	}
 }
+
+// Whose reservation is over by the time the batch system answers hears that it is not his, and why; with another wish he may ask again.
+func TestAReservationThatIsOverBeforeItIsMade(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		released bool
+		err, why string
+	}{
+		"it is made":                 {},
+		"it was given up":            {released: true, why: "not needed"},
+		"it was given up, and fails": {released: true, err: "no", why: "not needed"},
+		"it is refused":              {err: "no", why: "the batch system refuses it: no"},
+	} {
+		d := newDesk(t, 1)
+		d.step(Message{her, d.reserveFor("r1", 2_000_000, 60_000, "n1")})
+		d.queue = nil
+		if k.released {
+			d.step(Message{her, wire.Release{ID: "r1", Why: "not needed"}})
+		}
+		d.sent = nil
+		r := d.disk["r1"]
+		d.step(Reserved{ID: "r1", Place: r.Place(), Err: k.err, Kind: grid.Permanent})
+		var got []*grid.Refusal
+		for _, m := range d.sent {
+			if a, is := m.(wire.Reserved); is && a.Of == wire.KindReserve {
+				got = append(got, a.Refusal)
+			}
+		}
+		if len(got) != 1 || (got[0] != nil) != (k.why != "") || got[0] != nil && (got[0].Kind != grid.Temporary || got[0].Reason != k.why) {
+			t.Errorf("%s: answered %+v", name, got)
+		}
+	}
+}

@@ -127,3 +127,28 @@ func TestASearchOutlivesAStall(t *testing.T) {
 		t.Error("decided without the answers that wait to be read")
 	}
 }
+
+// An offer whose candidate was heard has a whole lease after a stall; one that was not answered is said again soon. What else is under way
+// has its own time.
+func TestAnOfferHasItsTimeAfterAStall(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		phase grid.HandoffPhase
+		heard bool
+		in    func(Config) grid.Tick
+	}{
+		"heard":        {grid.Offering, true, func(c Config) grid.Tick { return c.Lease }},
+		"not answered": {grid.Offering, false, func(c Config) grid.Tick { return c.Retry }},
+		"withdrawing":  {grid.Withdrawing, true, func(Config) grid.Tick { return 6 }},
+	} {
+		c, j, _ := offering(k.phase)
+		if !k.heard {
+			j.heard = 0
+		}
+		c.kernel.arm(j, onHandoff, 7)
+		c.Step(c.now+1, Stall{grid.Hour})
+		if in := j.due[onHandoff] - c.now; in != k.in(c.cfg) {
+			t.Errorf("%s: looked after in %d ms, want %d", name, in, k.in(c.cfg))
+		}
+	}
+}

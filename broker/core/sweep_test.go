@@ -180,3 +180,26 @@ func TestAJobBeforeItsTurnIsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// The files that the jobs of a sweep share go when all of them have ended; a group that was handed in job by job has none.
+func TestFilesOfASweepGoWithItsLastJob(t *testing.T) {
+	t.Parallel()
+	for _, made := range []bool{true, false} {
+		c, e := sweeping(2)
+		if !made {
+			e = groupOf(2, "K", false)
+		}
+		id := e.Group.ID
+		c.Step(c.now+1, e)
+		if made {
+			c.Step(c.now+1, Uploaded{Token: 2, Job: id.Template(), Inputs: e.Template.Inputs})
+		}
+		for n := 1; n <= 2; n++ {
+			effects := c.Step(c.now+1, CancelRequest{Token: 3, Job: id.Job(n), By: "alice"})
+			drops := slices.Contains(effects, Effect(Discard{Job: id.Template()}))
+			if over := !c.groups.all[id].open(); over != (n == 2) || drops != (made && over) {
+				t.Errorf("made %t: when %d have ended it is over: %t, its files go: %t", made, n, over, drops)
+			}
+		}
+	}
+}
