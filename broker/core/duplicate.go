@@ -46,8 +46,9 @@ func (c *recovery) stopped(ev Event) {
 func (c *recovery) resume(e Resume) { c.emit(Answer{Token: e.Token, Err: c.notStopped()}) }
 
 // hadDuplicate asks all what a duplicate has done that nobody noticed. Whoever had answered before is asked again: it
-// may have acted since.
+// may have acted since. So are the control directories, which both have.
 func (c *recovery) hadDuplicate(e HadDuplicate) {
+	c.reconcileAnew()
 	const why = "its administrator says that it had a duplicate"
 	if r := c.rolled; r == nil {
 		c.rolledBack(why, grid.JournalID{})

@@ -18,6 +18,9 @@ import (
 // that waits, its token is asked for first. If it never starts, the later one counts; if it has started, it is the one:
 // nothing of what was submitted after it stands in that directory, and so does not start.
 //
+// Of a duplicate that ran beside this life, and had the same directories, they tell too: they are read anew when its
+// administrator says that there was one.
+//
 // What is submitted is written down in the directory first (pbs/control), and no number is
 // used before the one before it is withdrawn: behind the last one that is written down
 // there is none. An attempt of a later epoch shows that this site owned the job at that
@@ -41,6 +44,17 @@ func (c *recovery) reconcile() {
 	}
 }
 
+// reconcileAnew: what the directories have told is of before another wrote there, also of jobs that have come in this life.
+func (c *recovery) reconcileAnew() {
+	c.traced, c.anew = false, c.reconciling
+	for _, j := range c.sorted() {
+		if c.mayLack(j) {
+			j.recovered, j.reconciled = true, false
+		}
+	}
+	c.reconcile()
+}
+
 // mayLack: there may be attempts of the job here that the journal does not have.
 func (c *recovery) mayLack(j *job) bool {
 	switch j.rec.Role {
@@ -60,6 +74,11 @@ func (j *job) unreconciled() bool { return j.recovered && !j.reconciled }
 // reconciled compares what there is with the records.
 func (c *recovery) reconciled(e Reconciled) {
 	c.reconciling = false
+	if c.anew {
+		c.anew = false
+		c.reconcile()
+		return
+	}
 	c.traced = c.traced || e.All
 	c.trace(e.Attempts)
 	c.trace(e.Aside)

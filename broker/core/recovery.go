@@ -20,6 +20,7 @@ type recovery struct {
 	learnt    map[grid.PeerID]int              // jobs learnt as lost, by the member that told of them
 
 	reconciling bool                        // Reconcile is under way
+	anew        bool                        // and is asked once more: its answer may be of before
 	traced      bool                        // all control directories of jobs without a record were read
 	untold      map[grid.JobID]*grid.Record // ends that users were told of jobs without a record; see told.go
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -287,6 +288,40 @@ func TestHadADuplicate(t *testing.T) {
 	effects := c.Step(1_000_003, HadDuplicate{Token: 5})
 	if c.recovery.rolled == nil || !c.recovery.rolled.waiting[her] || c.recovery.rolled.waiting[him] || len(c.recovery.rolled.unheard) != 1 || len(sentTo(effects, her)) == 0 {
 		t.Errorf("said again, it waits for %+v, and sends %+v", c.recovery.rolled, effects)
+	}
+}
+
+// What the duplicate has submitted stands in the control directory, also of a job that came in this life: a wish to cancel
+// waits for that, and is not told to be obeyed while it waits in the batch system.
+func TestWhatADuplicateHasSubmitted(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]bool{"asked for the first time": false, "asked while an answer of before is on its way": true} {
+		c := signed()
+		c.Step(1_000_001, Reconciled{All: true})
+		c.Step(1_000_002, Submit{Token: 1, Job: jobOf(me, "a", "1")})
+		if late {
+			c.recovery.reconciling = true
+		}
+		id := jobOf(me, "a", "1").ID
+		effects := c.Step(1_000_003, HadDuplicate{Token: 2})
+		if late {
+			effects = c.Step(1_000_004, Reconciled{Jobs: []grid.JobID{id}, All: true})
+		}
+		if r, asks := only[Reconcile](effects); !asks || !slices.Contains(r.Jobs, id) {
+			t.Errorf("%s: its control directory is not asked for: %+v", name, effects)
+		}
+		for _, p := range []grid.PeerID{her, him, it} {
+			c.Step(1_000_005, Forget{Site: p, Fenced: true, By: "root"})
+		}
+		c.Step(1_000_006, CancelRequest{Token: 3, Job: id, By: "alice"})
+		if r := c.jobs[id].rec; r.State.Terminal() || c.recovery.rolled == nil {
+			t.Fatalf("%s: before the directory was read it is %s, rolled back: %t", name, r.State, c.recovery.rolled != nil)
+		}
+		a := grid.AttemptID{Job: id, Epoch: grid.Epoch{Term: 1}, Attempt: 3}
+		effects = c.Step(1_000_007, Reconciled{Jobs: []grid.JobID{id}, All: true, Attempts: []grid.AttemptID{a}})
+		if r := c.jobs[id].rec; r.State != grid.Assigned || r.Attempt != 3 {
+			t.Errorf("%s: it is %s of attempt %d: %+v", name, r.State, r.Attempt, effects)
+		}
 	}
 }
 
