@@ -67,11 +67,7 @@ func (c *home) enforceCancel(j *job) {
 		c.pursueCancel(j)
 		return
 	}
-	if hold := c.gates.beforeCancel(j); hold != open {
-		if why := c.gates.why(j, hold); hold == untilReported && j.rec.Reason != why { // as long as an administrator does nothing, perhaps
-			j.rec.Reason = why
-			c.save(j, why)
-		}
+	if c.gates.beforeCancel(j) != open {
 		c.backoff(j, onCancelling)
 		return
 	}
@@ -99,6 +95,31 @@ func (c *home) enforceCancel(j *job) {
 func (c *home) endCancelled(j *job) {
 	end, why := c.cancelled(j)
 	c.execution.end(j, end, why)
+}
+
+// killedUnheard keeps back the end of a job of which others may have something still that runs, or will. Its status says whose word is waited
+// for, as that may last until an administrator does something.
+func (c *home) killedUnheard(j *job) bool {
+	hold := c.gates.beforeKilled(j)
+	if hold == open {
+		return false
+	}
+	again := onPull
+	switch {
+	case j.rec.Role != grid.Owning:
+	case j.rec.State == grid.Finished:
+		again = onBatch
+	default: // nothing of it has started here
+		again = onCancelling
+		c.become(j, grid.Ready)
+		j.rec.End, j.rec.Local, j.rec.Reason = 0, "", ""
+	}
+	if why := c.gates.why(j, hold); j.rec.Obstacle != why {
+		j.rec.Obstacle = why
+		c.save(j, "its end is not told yet: "+why)
+	}
+	c.backoff(j, again)
+	return true
 }
 
 // pursueCancel repeats what is not yet confirmed.

@@ -7,6 +7,9 @@ import (
 )
 
 func (c *execution) collect(j *job) {
+	if c.home.killedUnheard(j) {
+		return
+	}
 	if !j.reading {
 		j.reading = true
 		c.emit(Collect{Job: j.rec.Job, Epoch: j.rec.Epoch})

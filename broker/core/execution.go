@@ -27,6 +27,7 @@ type execution struct {
 	}
 	home interface {
 		adopt(j *job, k claim)
+		killedUnheard(j *job) bool
 		refuseClaim(j *job)
 		conclude(j *job)
 	}

@@ -63,14 +63,14 @@ func (c *home) forget(e Forget) {
 			c.ownership.notRepeated(j) // its home is told, and decides
 		}
 		f := c.fate(j, e)
-		if !e.DryRun {
-			delete(j.heirs, e.Site) // its administrator has spoken
+		if f.Verdict != 0 {
+			fates = append(fates, f)
 		}
-		if f.Verdict == 0 {
-			continue
-		}
-		fates = append(fates, f)
-		if !e.DryRun {
+		switch {
+		case e.DryRun:
+		case j.mayInherit(e.Site):
+			c.recovery.heirForgotten(j, e)
+		case f.Verdict != 0:
 			c.meet(j, f, e)
 		}
 	}
@@ -78,6 +78,11 @@ func (c *home) forget(e Forget) {
 		c.recovery.notAwaited(e.Site, e.Fenced)
 	}
 	c.emit(Answer{Token: e.Token, Fates: fates})
+}
+
+// mayInherit tells that a site may have got a job from another that was forgotten, for all that its home knows.
+func (j *job) mayInherit(site grid.PeerID) bool {
+	return j.heirs[site] && j.rec.Owner != site
 }
 
 // committedTo tells that a job was handed to a site that has not said that it owns it. Where
@@ -99,9 +104,12 @@ func (c *home) fate(j *job, e Forget) Fate {
 		f.Verdict, f.Why = Decline, "it was offered here, and is not owned here"
 		return f
 	}
-	if j.awaitsHeirs() && j.heirs[e.Site] && !e.Fenced {
-		f.Verdict, f.Why = GiveUp, "the site that had it may have given it to this one before"
-		return f
+	if j.mayInherit(e.Site) {
+		if j.awaitsHeirs() && !e.Fenced && (!r.Job.Rerunnable || r.CancelRequested) {
+			f.Verdict, f.Why = GiveUp, mayBeHeir
+			return f
+		}
+		return Fate{}
 	}
 	if !c.isHome(j) || r.Role != grid.Watching && r.Role != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
 		return Fate{}
@@ -161,10 +169,10 @@ func (c *home) letOffer(j *job) {
 	c.disarm(j, onHandoff)
 }
 
-// runOnceReported is runAgain, for what may run once, and what is only to end, when all were heard who may have got it from the site that had it.
+// runOnceReported is runAgain; what may run once, and the word KILLED, waits until all were heard who may have got it from the site that had it.
 func (c *home) runOnceReported(j *job, why string) {
 	was, owner := j.rec.Epoch, j.rec.Owner
-	if c.runAgain(j, why); !j.rec.Job.Rerunnable || j.rec.CancelRequested {
+	if c.runAgain(j, why); j.rec.Job.Part == nil {
 		c.recovery.awaitHeirs(j, was, owner)
 	}
 }

@@ -16,6 +16,8 @@ func (c *gates) beforeStart(j *job) gate {
 		return untilNeighbours
 	case c.kept(j) != notKept:
 		return untilDue
+	case c.isHome(j) && j.rec.Job.Rerunnable && !j.rec.CancelRequested:
+		return open // it may run twice
 	case c.isHome(j):
 		return c.beforeBelated(j)
 	case j.rec.HomeForgotten && !c.lives(j.rec.Job.Home):
@@ -32,8 +34,16 @@ func (c *gates) beforeStart(j *job) gate {
 // beforeBelated is what has to be known before a job of this home starts again, or its user is told that nothing of it runs or will, which was at
 // a site that is not waited for any more: that site may have given it to another, of whom this home has not heard.
 func (c *gates) beforeBelated(j *job) gate {
-	if j.raised != 0 && (!c.mayAskHeirs(j) || len(j.heirs) > 0) {
+	if j.raised != 0 && !j.rec.Unfenced && (!c.mayAskHeirs(j) || len(j.heirs) > 0) {
 		return untilReported
+	}
+	return open
+}
+
+// beforeKilled is what has to be known before an end of a job of this home is told that says that nothing of it runs or will.
+func (c *gates) beforeKilled(j *job) gate {
+	if j.rec.End == grid.Killed || j.rec.End == grid.CancelledDeadline {
+		return c.beforeBelated(j)
 	}
 	return open
 }
@@ -99,7 +109,7 @@ func (c *gates) beforeCancel(j *job) gate {
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours
 	}
-	return c.beforeBelated(j)
+	return open
 }
 
 // unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"testing"
 
 	"gbroker/grid"
@@ -103,6 +104,7 @@ func TestObstaclesOfAStart(t *testing.T) {
 			obstacle{"it was raised just now", func(s *atGate) { s.job.raised = s.now - long(s) + 1 }, untilReported})
 		opensWith(t, name+" at home", ofHere, ask, map[string]func(*atGate){
 			"it was raised long ago":      func(s *atGate) { s.job.raised = s.now - long(s) },
+			"it may run twice":            func(s *atGate) { s.job.raised, s.rec.Job.Rerunnable = s.now, true },
 			"nobody hears itself":         func(s *atGate) { s.job.homeHeard = 0 },
 			"it came after all had begun": func(s *atGate) { someSilent.put(s); s.job.recovered, s.job.reconciled = false, false },
 		})
@@ -114,6 +116,23 @@ func TestObstaclesOfAStart(t *testing.T) {
 			"it was raised, as homes do":      func(s *atGate) { s.job.raised = s.now },
 		})
 	}
+}
+
+// What has to be known before a job is told to have ended by a cancel.
+func TestObstaclesOfKilled(t *testing.T) {
+	t.Parallel()
+	ask := func(s *atGate) gate {
+		s.rec.End, s.job.raised = cmp.Or(s.rec.End, grid.Killed), cmp.Or(s.job.raised, s.now-silence*s.cfg.Digest)
+		return s.gates.beforeKilled(s.job)
+	}
+	justNow := func(s *atGate) { s.job.raised = s.now }
+	closedBy(t, "killed", ofHere, ask, obstacle{"it was raised just now", justNow, untilReported},
+		obstacle{"one may have it", func(s *atGate) { s.job.heirs = map[grid.PeerID]bool{him: true} }, untilReported},
+		obstacle{"its deadline has passed", func(s *atGate) { justNow(s); s.rec.End = grid.CancelledDeadline }, untilReported})
+	opensWith(t, "killed", ofHere, ask, map[string]func(*atGate){
+		"it is LOST":         func(s *atGate) { justNow(s); s.rec.Unfenced = true },
+		"it ended by itself": func(s *atGate) { justNow(s); s.rec.End = grid.Completed },
+	})
 }
 
 // A home that an administrator has forgotten is not waited for by a start, and by a job that goes on it is.

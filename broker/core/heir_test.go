@@ -98,8 +98,8 @@ func TestACancelledJobOfAForgottenSiteIsNotKilledUnheard(t *testing.T) {
 		if asked := hear(c, him); asked != 0 && asked < 1_000_001+silence*c.cfg.Digest {
 			t.Errorf("%s: he is asked while he may still submit what he gets", name)
 		}
-		if k.role != grid.Watching && (r.State.Terminal() || !strings.Contains(r.Reason, "gbroker forget d")) {
-			t.Errorf("%s: told %s, and d was not heard: %s", name, r.State, r.Reason)
+		if k.role != grid.Watching && (r.State.Terminal() || !strings.Contains(r.Why(), "gbroker forget d")) {
+			t.Errorf("%s: told %s, and d was not heard: %s", name, r.State, r.Why())
 		}
 		hear(c, it)
 		if r.Role == grid.Watching != (k.role == grid.Watching) || k.end != 0 != r.State.Terminal() || k.end != 0 && r.State != k.end {

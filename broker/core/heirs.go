@@ -9,10 +9,10 @@ import (
 	"gbroker/wire"
 )
 
-// A site is forgotten, and a job that it had is to start again, once, or to end as cancelled: nothing of it can run there any more.
+// A site is forgotten, and a job that it had is to start again, or to end as cancelled: nothing of it can run there any more.
 // That site may have given it to another before, an heir of whom this home has not heard. So the home raises the term, waits until
 // nobody submits it any more who has heard the home before that, and asks all. It goes on when each has said that there is nothing of the job there: that one
-// cannot be reached is no word.
+// cannot be reached is no word. What may run twice starts again at once; the word KILLED alone waits, whoever has the job then (see killedUnheard).
 //
 //	home: Recall, to all ─┬─► no record, and no attempt   Error
 //	                      ├─► handed on, or declined      Moved, Declined
@@ -20,7 +20,7 @@ import (
 //	                      └─► no record, and an attempt   Error{Had: its epoch} ──► LOST
 //
 // An heir whose journal was put back or lost does not know that it was one; its control directory does. A member that is forgotten, or removed, is
-// not asked any more: the job is LOST, unless he is fenced off.
+// not asked any more: the job is LOST, unless he is fenced off; what may run twice when it is cancelled.
 
 // awaitHeirs begins to wait for the word of all members but one, for whom an administrator has spoken.
 func (c *recovery) awaitHeirs(j *job, was grid.Epoch, but grid.PeerID) {
@@ -53,9 +53,16 @@ func (c *recovery) askHeirs(j *job) {
 	}
 }
 
-// awaitsHeirs: nothing of the job was started at the term that was raised.
+// awaitsHeirs: nothing of the job was started at the term that was raised, or it may run twice and a cancel of it would tell KILLED.
 func (j *job) awaitsHeirs() bool {
-	return j.raised != 0 && j.rec.Role == grid.Owning && j.rec.State == grid.Ready && j.rec.Attempt == 0
+	switch r := &j.rec; {
+	case j.raised == 0 || r.State.Terminal():
+		return false
+	case r.Job.Rerunnable:
+		return !r.Unfenced
+	default:
+		return r.Role == grid.Owning && r.State == grid.Ready && r.Attempt == 0
+	}
 }
 
 // heirsWord says to people whose word a job waits for.
@@ -92,11 +99,21 @@ func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
 	}
 }
 
+// heirForgotten: an administrator has spoken for one who may have a job.
+func (c *recovery) heirForgotten(j *job, e Forget) {
+	if delete(j.heirs, e.Site); !e.Fenced && j.awaitsHeirs() {
+		c.heirLost(j, fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(e.Site), e.By, mayBeHeir))
+	}
+}
+
+// mayBeHeir is why a job is given up as one is forgotten who does not have it as far as its home knows.
+const mayBeHeir = "the site that had it may have given it to this one before"
+
 // heirsRemoved: who is no member any more cannot be asked.
 func (c *recovery) heirsRemoved() {
 	for _, j := range c.sorted() {
 		for _, p := range slices.Sorted(maps.Keys(j.heirs)) {
-			if c.members[p] == nil && j.awaitsHeirs() {
+			if c.members[p] == nil && j.mayInherit(p) && j.awaitsHeirs() {
 				c.heirLost(j, c.nameOf(p)+" is no neighbour any more: it may have it")
 			}
 		}
@@ -105,6 +122,12 @@ func (c *recovery) heirsRemoved() {
 
 // heirLost: nobody can say any more whether the job has run, or will, with one who may have got it.
 func (c *recovery) heirLost(j *job, why string) {
+	if j.rec.Job.Rerunnable {
+		j.rec.Unfenced = true
+		c.save(j, why)
+		c.home.pursueCancel(j)
+		return
+	}
 	j.rec.Reason = why
 	c.home.terminal(j, grid.Lost)
 }

@@ -127,8 +127,8 @@ func TestAnHeirWhoIsGivenUp(t *testing.T) {
 		c.Step(1_000_003, k.word)
 		hear(c, it)
 		got, hold := c.jobs[r.Job.ID].rec, c.gates.beforeStart(c.jobs[r.Job.ID])
-		if k.want == 0 && hold != open || k.want != 0 && got.State != k.want || k.want == grid.Ready && !strings.Contains(got.Reason, "gbroker forget b") {
-			t.Errorf("%s: it is %s, %s: %s", name, got.State, hold, got.Reason)
+		if k.want == 0 && hold != open || k.want != 0 && got.State != k.want || k.want == grid.Ready && !strings.Contains(got.Why(), "gbroker forget b") {
+			t.Errorf("%s: it is %s, %s: %s", name, got.State, hold, got.Why())
 		}
 	}
 }

@@ -155,6 +155,9 @@ func (o *others) awaitHeirs(j *job, _ grid.Epoch, _ grid.PeerID) {
 func (o *others) heirsWord(_ *job) (r string)                          { return }
 func (o *others) askOwner(j *job)                                      { o.did("askOwner %s", j.rec.Job.ID) }
 func (o *others) awaitMembersOnly()                                    { o.did("awaitMembersOnly") }
+func (o *others) heirForgotten(j *job, _ Forget)                       { o.did("heirForgotten %s", j.rec.Job.ID) }
+func (o *others) killedUnheard(_ *job) (r bool)                        { return }
+func (o *others) beforeKilled(_ *job) (r gate)                         { return }
 func (o *others) heirsRemoved()                                        { o.did("heirsRemoved") }
 func (o *others) read() (r bool)                                       { o.did("read"); return true }
 func (o *others) tracesOf(id grid.JobID) (r grid.Epoch)                { o.did("tracesOf"); return }

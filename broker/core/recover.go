@@ -78,12 +78,14 @@ func (c *recovery) recoverJob(j *job) {
 	}
 }
 
-// again: a job of this home that may run once is to start at a term that was raised, and has not since; or any is to end. Who may have got
-// it before had not all the time to report it.
+// again: a job of this home that may run once is to start at a term that was raised, and has not since; or any other has its term raised, and
+// may be cancelled. Who may have got it before was not heard, as far as this life knows.
 func (c *recovery) again(j *job) bool {
 	r := &j.rec
-	waits := c.isHome(j) && r.Role == grid.Owning && r.State == grid.Ready && r.Attempt == 0
-	return waits && (!r.Job.Rerunnable || r.CancelRequested) && r.Epoch.Term > 1 && r.Epoch.Hop == 0
+	if !c.isHome(j) || r.Job.Part != nil || r.Epoch.Term <= 1 || r.State.Terminal() {
+		return false
+	}
+	return r.Job.Rerunnable && r.State >= grid.Ready || r.Role == grid.Owning && r.State == grid.Ready && r.Attempt == 0 && r.Epoch.Hop == 0
 }
 
 func (c *recovery) recoverOwned(j *job) {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,25 +98,32 @@ func TestInstantsOfAnEarlierLife(t *testing.T) {
 	}
 }
 
-// A job of this home that may run once, and is to start at a term that was raised, waits for who may have got it before.
+// A job of this home that may run once, and is to start at a term that was raised, waits for who may have got it before; so does the end of
+// one that may run again, whatever has become of it.
 func TestWhatIsToStartAgain(t *testing.T) {
 	t.Parallel()
 	base := grid.Record{Job: jobOf(me, "a", "1"), State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 2}}}
 	for name, change := range map[string]func(*grid.Record){
-		"":                      func(*grid.Record) {},
-		"it is of another home": func(r *grid.Record) { r.Job.Home = her },
-		"another has it":        func(r *grid.Record) { r.Role = grid.Watching },
-		"it has a place":        func(r *grid.Record) { r.State = grid.Assigned },
-		"it may run again":      func(r *grid.Record) { r.Job.Rerunnable = true },
-		"it was launched":       func(r *grid.Record) { r.Attempt = 1 },
-		"its term is the first": func(r *grid.Record) { r.Epoch.Term = 1 },
-		"it was handed on":      func(r *grid.Record) { r.Epoch.Hop = 1 },
+		"":                        func(*grid.Record) {},
+		"it is of another home":   func(r *grid.Record) { r.Job.Home = her },
+		"another has it":          func(r *grid.Record) { r.Role = grid.Watching },
+		"it has a place":          func(r *grid.Record) { r.State = grid.Assigned },
+		"it was launched":         func(r *grid.Record) { r.Attempt = 1 },
+		"its term is the first":   func(r *grid.Record) { r.Epoch.Term = 1 },
+		"its files have not come": func(r *grid.Record) { r.State = grid.StageIn },
+		"it is a part":            func(r *grid.Record) { r.Job.Part = &grid.Part{} },
+		"it was handed on":        func(r *grid.Record) { r.Epoch.Hop = 1 },
 	} {
 		k := kernelOf(&others{})
 		r := base
 		change(&r)
 		if got := newRecovery(k).again(&job{rec: r}); got != (name == "") {
 			t.Errorf("%q: %v", name, got)
+		}
+		r.Job.Rerunnable = true
+		lacks := slices.Contains([]string{"it is of another home", "its term is the first", "its files have not come", "it is a part"}, name)
+		if got := newRecovery(k).again(&job{rec: r}); got == lacks {
+			t.Errorf("%q, rerunnable: %v", name, got)
 		}
 	}
 }

@@ -67,6 +67,9 @@ func (c *search) onWeighed(e Weighed) {
 
 // conclude ends a job whose output is at home.
 func (c *home) conclude(j *job) {
+	if c.killedUnheard(j) {
+		return
+	}
 	if !goesElsewhere(j) {
 		c.concluded(j)
 		return
