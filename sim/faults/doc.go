@@ -104,6 +104,10 @@
 //	KILLED is forgotten (S2c), an    its home has lost it with its machine or in    nothing and nobody can say
 //	  end is told anew (S5)            a power cut, and no member that had seen     that the journal was longer
 //	                                   that was heard for 2 minutes
+//	a start after KILLED (S2c), an   its home has lost, likewise, that it gave the  likewise
+//	  end while it runs (S5)           job to there, or to who gave it on, and
+//	                                   tells that end before 2 minutes have passed
+//	                                   since a member that had seen that was heard
 //	KILLED is forgotten (S2c), an    its home had it then, and has lost that    nobody else was told: a site that
 //	  end is told anew (S5)            with its journal and the file beside it    had it before may forget it then
 //	KILLED is forgotten (S2c)        its home has lost that, likewise, and so   both have forgotten it

@@ -205,12 +205,44 @@ func TestAnEndWhileItsProgramRuns(t *testing.T) {
 			first, again := x.cutOff(60, 0, 900)
 			x.f.starts = []start{first, again}
 		}, true},
+		"its home had lost unnoticed that it gave it to where it runs": {func(x *scene) { x.cutOff(60, 0, 900) }, true},
+		"the same, and had just heard one who had seen that":           {func(x *scene) { x.cutOff(60, 900, 900) }, true},
+		"the same, and had heard him for long":                         {func(x *scene) { x.cutOff(60, 800, 900) }, false},
+		"the same, and it had ended there": {func(x *scene) {
+			x.cutOff(60, 0, 900)
+			x.f.starts[0].ended = 300
+		}, false},
+		"its home had lost what came after": {func(x *scene) { x.cutOff(40, 0, 900) }, false},
 	} {
 		x := newScene(t)
 		x.f.starts, x.f.running[1], x.f.refused = []start{began(100, x.b, 1)}, 1, true
 		c.does(x)
 		x.w.truth.shown(x.a, "job", &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 		if v := x.w.result.Violation; (v == nil) != c.lost {
+			t.Errorf("%s: the violation is %+v", name, v)
+		}
+	}
+}
+
+// A start after KILLED: its home had lost that it gave the job away, and nobody who knew was heard before it told that.
+func TestAStartAfterKilledTakesAnExcuse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given, heard, told int
+		violated           bool
+	}{
+		"nobody was heard who had seen that": {60, 0, 900, false},
+		"one was heard only since":           {60, 940, 900, false},
+		"one had just been heard":            {60, 800, 900, false},
+		"one had been heard for long":        {60, 700, 900, true},
+		"it lost what came after":            {40, 0, 900, true},
+		"it was told before the loss":        {60, 0, 70, true},
+	} {
+		x := newScene(t)
+		now, _ := x.cutOff(c.given, c.heard, 900)
+		x.f.told, x.f.toldAt = grid.Killed, at(c.told)
+		x.f.mayStart(x.w, now)
+		if v := x.w.result.Violation; (v != nil) != c.violated {
 			t.Errorf("%s: the violation is %+v", name, v)
 		}
 	}

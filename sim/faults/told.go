@@ -60,7 +60,8 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	runs := f.running[r.Epoch.Term] > 0 || r.Adopted != (grid.Epoch{}) && f.running[r.Adopted.Term] > 0
 	unseen := func(e start) bool {
 		term := e.id.Epoch.Term
-		return e.ended == 0 && (term == r.Epoch.Term || term == r.Adopted.Term) && f.wiped(e) || f.untraceable(e) || f.inIgnorance(e)
+		now := e.ended == 0 && (term == r.Epoch.Term || term == r.Adopted.Term)
+		return now && (f.wiped(e) || f.unheardOf(e.id.Epoch, w.now)) || f.untraceable(e) || f.inIgnorance(e)
 	}
 	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, unseen) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
