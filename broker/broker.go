@@ -170,16 +170,21 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*core.Core, error) {
 	var shown []*grid.Record
 	var err error
-	open := map[grid.JobID]bool{} // jobs of this home of which the journal does not have the last word
-	anew := len(cfg.Lives) <= 1   // then it is asked for what was told of all
+	open := map[grid.JobID]bool{} // jobs of this home that have not ended in the journal
+	unwritten := core.NewUnwritten(cfg.Self)
+	for i := range cfg.Groups {
+		unwritten.Group(&cfg.Groups[i])
+	}
+	anew := len(cfg.Lives) <= 1 // then it is asked for what was told of all
 	c := core.NewFrom(cfg, b.members, func(yield func(grid.Record) bool) {
 		err = journal.Each(ctx, func(r grid.Record) error {
 			if !core.IsArchived(&r) {
 				shown = append(shown, brief(&r))
 			}
-			if r.Job.Home == cfg.Self && (!r.State.Terminal() || r.State == grid.Lost) {
+			if r.Job.Home == cfg.Self && !r.State.Terminal() {
 				open[r.Job.ID] = true
 			}
+			unwritten.Job(&r)
 			yield(r)
 			return nil
 		})
@@ -187,11 +192,13 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 	if err != nil {
 		return nil, err
 	}
-	told, err := journal.Told(ctx, func(id grid.JobID) bool { return open[id] || anew || b.groups.mayLack(id) })
+	told, err := journal.Told(ctx, func(w grid.LastWord) bool {
+		return unwritten.Heard(w) || open[w.Job] || anew || b.groups.mayLack(w.Job)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("what users were told: %w", err)
 	}
-	c.SetTold(told)
+	c.SetTold(told, unwritten.Words())
 	b.view.reset(shown)
 	return c, nil
 }

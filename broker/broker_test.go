@@ -101,7 +101,7 @@ func (j *journalStub) Peers(context.Context) (map[grid.PeerID][]grid.JournalID, 
 }
 func (j *journalStub) Lives() []grid.Life    { return nil }
 func (j *journalStub) Witness() grid.Witness { return grid.Witness{} }
-func (j *journalStub) Told(context.Context, func(grid.JobID) bool) ([]grid.Record, error) {
+func (j *journalStub) Told(context.Context, func(grid.LastWord) bool) ([]grid.Record, error) {
 	return nil, nil
 }
 func (j *journalStub) Tell(context.Context, uint32, []grid.Record) error { return nil }

@@ -26,6 +26,7 @@ type failing struct {
 	guard  sync.Mutex
 	call   string
 	seen   []grid.PeerID
+	words  []grid.LastWord
 	told   int
 	closed int
 }
@@ -69,8 +70,13 @@ func (j *failing) Reservations(context.Context) ([]grid.Reservation, error) {
 func (j *failing) Each(ctx context.Context, give func(grid.Record) error) error {
 	return errors.Join(j.journalStub.Each(ctx, give), j.err("Each"))
 }
-func (j *failing) Told(context.Context, func(grid.JobID) bool) ([]grid.Record, error) {
-	return nil, j.err("Told")
+func (j *failing) Told(_ context.Context, want func(grid.LastWord) bool) (list []grid.Record, _ error) {
+	for _, w := range j.words {
+		if want(w) {
+			list = append(list, grid.Record{Job: grid.Job{ID: w.Job}, State: w.State})
+		}
+	}
+	return list, j.err("Told")
 }
 func (j *failing) SeenPeer(_ context.Context, p grid.PeerID, _ grid.JournalID) error {
 	j.seen = append(j.seen, p)
@@ -137,6 +143,31 @@ func TestABrokerThatIsReadyShowsItsJournal(t *testing.T) {
 		}
 		b.Post(core.Tick{}) // who comes too late is not held
 	})
+}
+
+// What the journal has of ends, and of cancelled groups, and the file beside it lacks, is written there at a start, and no more;
+// where that file has another end, that counts.
+func TestABrokerWritesWhatTheFileBesideLacks(t *testing.T) {
+	t.Parallel()
+	j := &failing{}
+	for _, n := range []string{"1", "2", "3"} {
+		j.recs = append(j.recs, grid.Record{Job: jobOf(me, "a", n), State: grid.Completed, Ended: 5, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: grid.Completed}})
+	}
+	j.words = []grid.LastWord{{Job: j.recs[0].Job.ID, State: grid.Completed}, {Job: j.recs[1].Job.ID, State: grid.Killed}}
+	b := (&shell{}).broker()
+	c, err := b.core(t.Context(), b.cfg, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := map[grid.JobID]grid.State{}
+	for _, e := range c.Step(1_000_000, core.Boot{}) {
+		if w, is := e.(core.KeepTold); is {
+			written[w.Record.Job.ID] = w.Record.State
+		}
+	}
+	if len(written) != 2 || written[j.recs[1].Job.ID] != grid.Killed || written[j.recs[2].Job.ID] != grid.Completed {
+		t.Errorf("written are %v", written)
+	}
 }
 
 // A save that fails ends a Core: who had asked is told, nothing of it leaves, and another Core is made of the journal after a moment.

@@ -103,7 +103,7 @@ type Journal interface {
 	// Witness is what the file beside the journal said of it at its opening.
 	Witness() grid.Witness
 	// Told is the last word there on each job of which want says so.
-	Told(ctx context.Context, want func(grid.JobID) bool) ([]grid.Record, error)
+	Told(ctx context.Context, want func(grid.LastWord) bool) ([]grid.Record, error)
 	// Tell writes records there, and the highest stamp; it is durable when it returns, unless
 	// there are no records: how far the journal has come may be lost in a power cut.
 	Tell(ctx context.Context, stamp uint32, records []grid.Record) error

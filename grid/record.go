@@ -220,3 +220,13 @@ type Witness struct {
 	Position JournalID
 	Stamp    uint32
 }
+
+// ToldFor is how long what users were told stands beside a journal, before the last end there.
+const ToldFor = 60 * Day
+
+// LastWord is, in short, the last that the user of a job was told, as it stands beside the journal.
+type LastWord struct {
+	Job     JobID
+	State   State
+	Removed bool
+}

@@ -98,7 +98,7 @@ func TestWhatWasToldBeforeIsRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "journal.told"), told, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list, err := mustOpen(t, dir).Told(t.Context(), func(grid.JobID) bool { return true })
+	list, err := mustOpen(t, dir).Told(t.Context(), everything)
 	if err != nil || len(list) != 1 || list[0].Job.ID != idOf(4) || list[0].State != grid.Completed || list[0].Ended != 1795000003000 {
 		t.Errorf("%+v, %v", list, err)
 	}

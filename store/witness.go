@@ -3,12 +3,15 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"gbroker/grid"
@@ -27,14 +30,15 @@ import (
 // SUM is the CRC-32C of the rest of the line.
 type witness struct {
 	at, told *os.File
-	read     grid.Witness // as it was when it was opened
-	bytes    int64        // of told
+	read     grid.Witness    // as it was when it was opened
+	bytes    int64           // of told
+	last     map[string]word // as told was read last; nil where it has grown since
 }
 
 // Limits of journal.told.
 const (
 	maxTold      = 4 << 20            // bytes of a line; a record with more outputs goes without them
-	keepTold     = 60 * grid.Day      // before the last end in it; an older backup is not put back
+	keepTold     = grid.ToldFor       // an older backup is not put back
 	compactAbove = int64(1 << 20)     // bytes, of which less than half counts: it is written anew
 	atLine       = 16*3 + 8*2 + 4 + 1 // bytes of journal.at
 	toldHeader   = "gbroker told 1\n" // its first line
@@ -90,7 +94,7 @@ func (w *witness) openTold(name string) error {
 	if err := w.told.Truncate(whole); err != nil {
 		return err
 	}
-	w.bytes = whole
+	w.bytes, w.last = whole, last
 	useful := int64(0)
 	for _, at := range last {
 		useful += at.length
@@ -104,8 +108,12 @@ func (w *witness) openTold(name string) error {
 	return nil
 }
 
-// word is where the last word on a job stands.
-type word struct{ at, length int64 }
+// word is where the last word on a job stands, and what it is in short.
+type word struct {
+	at, length int64
+	state      grid.State
+	removed    bool
+}
 
 // lastWords finds the last word on each job, but for those that are too old, and how far the file is
 // whole.
@@ -118,6 +126,7 @@ func (w *witness) lastWords() (last map[string]word, whole int64, err error) {
 		if err != nil {
 			return nil // passed over
 		}
+		at.state, at.removed = r.State, r.Removed
 		last[job], ended[job] = at, r.Ended
 		newest = max(newest, r.Ended)
 		return nil
@@ -141,7 +150,7 @@ func (w *witness) each(line func(job string, record []byte, at word) error) (who
 		if err != nil {
 			return whole, fmt.Errorf("read %s: %w", w.told.Name(), err)
 		}
-		at := word{whole, int64(len(text))}
+		at := word{at: whole, length: int64(len(text))}
 		whole += at.length
 		if first && string(text) == toldHeader {
 			continue
@@ -149,15 +158,24 @@ func (w *witness) each(line func(job string, record []byte, at word) error) (who
 		if first && bytes.HasPrefix(text, []byte("gbroker told ")) {
 			return 0, fmt.Errorf("%w: %s is of a later version", ErrNewer, w.told.Name())
 		}
-		sum, rest, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
-		if sum != fmt.Sprintf("%08x", sumOf([]byte(rest))) {
+		job, record, is := wordOf(text)
+		if !is {
 			continue
 		}
-		job, record, _ := strings.Cut(rest, " ")
-		if err := line(job, []byte(record), at); err != nil {
+		if err := line(job, record, at); err != nil {
 			return whole, err
 		}
 	}
+}
+
+// wordOf takes a line apart; one that is torn or damaged is none.
+func wordOf(line []byte) (job string, record []byte, is bool) {
+	sum, rest, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+	if sum != fmt.Sprintf("%08x", sumOf([]byte(rest))) {
+		return "", nil, false
+	}
+	job, text, _ := strings.Cut(rest, " ")
+	return job, []byte(text), true
 }
 
 func (w *witness) append(text []byte) error {
@@ -168,6 +186,7 @@ func (w *witness) append(text []byte) error {
 		return fmt.Errorf("write %s: %w", w.told.Name(), err)
 	}
 	w.bytes += int64(len(text))
+	w.last = nil
 	return nil
 }
 
@@ -182,7 +201,7 @@ func (w *witness) compact(name string, last map[string]word) error {
 	size := int64(len(toldHeader))
 	if err == nil {
 		_, err = w.each(func(job string, _ []byte, at word) error {
-			if last[job] != at {
+			if k, counts := last[job]; !counts || k.at != at.at {
 				return nil
 			}
 			size += at.length
@@ -197,7 +216,7 @@ func (w *witness) compact(name string, last map[string]word) error {
 		return errors.Join(err, next.Close())
 	}
 	old := w.told
-	w.told, w.bytes = next, size
+	w.told, w.bytes, w.last = next, size, nil
 	return old.Close()
 }
 
@@ -214,34 +233,52 @@ func (w *witness) close() error {
 // Witness is what the files beside the journal said of it when it was opened.
 func (j *Journal) Witness() grid.Witness { return j.witness.read }
 
-// Told reads the last word beside the journal on each job of which want says so. Of the job
-// the records have the identifier alone.
-func (j *Journal) Told(_ context.Context, want func(grid.JobID) bool) ([]grid.Record, error) {
+// Told reads the last word beside the journal on each job of which want says so, in their order there. Of the
+// job the records have the identifier alone.
+func (j *Journal) Told(_ context.Context, want func(grid.LastWord) bool) ([]grid.Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.usable(); err != nil {
+	err := j.usable()
+	var list []grid.Record
+	if err == nil {
+		list, err = j.witness.wanted(want)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read what users were told: %w", err)
 	}
-	at := map[string]int{}
-	var list []grid.Record
-	_, err := j.witness.each(func(job string, record []byte, _ word) error {
-		if !want(grid.JobID(job)) {
-			return nil
+	return list, nil
+}
+
+func (w *witness) wanted(want func(grid.LastWord) bool) (list []grid.Record, err error) {
+	last := w.last
+	w.last = nil // it is wanted once, at a start
+	if last == nil {
+		if last, _, err = w.lastWords(); err != nil {
+			return nil, err
+		}
+	}
+	jobs := slices.SortedFunc(maps.Keys(last), func(a, b string) int { return cmp.Compare(last[a].at, last[b].at) })
+	for _, job := range jobs {
+		at := last[job]
+		if !want(grid.LastWord{Job: grid.JobID(job), State: at.state, Removed: at.removed}) {
+			continue
+		}
+		text := make([]byte, at.length)
+		if _, err := w.told.ReadAt(text, at.at); err != nil {
+			return nil, fmt.Errorf("read %s: %w", w.told.Name(), err)
+		}
+		_, record, is := wordOf(text)
+		if !is {
+			continue
 		}
 		r, err := decodeRecord(record)
 		if err != nil {
-			return nil // passed over: it is the second copy
+			continue // passed over: it is the second copy
 		}
 		r.Job.ID = grid.JobID(job)
-		k, known := at[job]
-		if !known {
-			k = len(list)
-			at[job], list = k, append(list, r)
-		}
-		list[k] = r
-		return nil
-	})
-	return list, err
+		list = append(list, r)
+	}
+	return list, nil
 }
 
 // Tell writes beside the journal how far it is, the highest stamp, and what users are about to be

@@ -12,7 +12,7 @@ import (
 	"gbroker/grid"
 )
 
-func everything(grid.JobID) bool { return true }
+func everything(grid.LastWord) bool { return true }
 
 // toldRecord is what is written of an ended job beside the journal.
 func toldRecord(n int, s grid.State) grid.Record {
@@ -34,7 +34,7 @@ func TestTheCancelOfAGroupStays(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, err := mustOpen(t, dir).Told(ctx, func(of grid.JobID) bool { return of == id })
+	list, err := mustOpen(t, dir).Told(ctx, func(w grid.LastWord) bool { return w.Job == id })
 	if err != nil || len(list) != 1 || list[0].Job.ID != id || !list[0].CancelRequested || list[0].Epoch != (grid.Epoch{}) {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -62,14 +62,14 @@ func TestWhatWasToldStays(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "journal.db")); err != nil {
 		t.Fatal(err)
 	}
-	all := []grid.Record{toldRecord(1, grid.Completed), toldRecord(2, grid.Killed), toldRecord(3, grid.Failed)}
+	all := []grid.Record{toldRecord(2, grid.Killed), toldRecord(1, grid.Completed), toldRecord(3, grid.Failed)}
 	for name, k := range map[string]struct {
 		content []byte
 		want    []grid.Record
 	}{
 		"as it was":    {whole, all},
 		"torn":         {whole[:len(whole)-20], all[:2]},
-		"one bit":      {bytes.Replace(whole, []byte(`"State":`+stateNumber(grid.Killed)), []byte(`"State":`+stateNumber(grid.Failed)), 1), []grid.Record{all[0], all[2]}},
+		"one bit":      {bytes.Replace(whole, []byte(`"State":`+stateNumber(grid.Killed)), []byte(`"State":`+stateNumber(grid.Failed)), 1), all[1:]},
 		"not there":    {nil, nil},
 		"another text": {[]byte("hello\nworld\n"), nil},
 	} {
@@ -77,11 +77,17 @@ func TestWhatWasToldStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := mustOpen(t, dir)
-		got, err := j.Told(ctx, everything)
+		var words []grid.LastWord
+		got, err := j.Told(ctx, func(w grid.LastWord) bool { words = append(words, w); return true })
 		if err != nil || !reflect.DeepEqual(got, k.want) {
 			t.Errorf("%s: %d told, want %d: %v", name, len(got), len(k.want), err)
 		}
-		if got, err := j.Told(ctx, func(id grid.JobID) bool { return id == idOf(2) }); err != nil || len(got) > 1 {
+		for n, r := range k.want {
+			if words[n] != (grid.LastWord{Job: r.Job.ID, State: r.State}) {
+				t.Errorf("%s: in short %+v", name, words[n])
+			}
+		}
+		if got, err := j.Told(ctx, func(w grid.LastWord) bool { return w.Job == idOf(2) }); err != nil || len(got) > 1 {
 			t.Errorf("%s: %d told of one job, %v", name, len(got), err)
 		}
 		if err := j.Tell(ctx, 5, []grid.Record{toldRecord(9, grid.Completed)}); err != nil {

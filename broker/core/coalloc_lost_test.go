@@ -79,7 +79,7 @@ func TestAPartThatOnlyTracesTellOf(t *testing.T) {
 		cfg := signer(me, "a")
 		cfg.Allocations = []grid.Allocation{{Of: whole.Job.ID, State: grid.Planned, Round: 1, Last: 2}}
 		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{whole})
-		c.SetTold(told)
+		c.SetTold(told, nil)
 		begin(c)
 		c.Step(1_000_000, PeerChanged{her, grid.Alive})
 		c.Step(1_000_000, Message{her, wire.Seen{}})

@@ -18,6 +18,8 @@ type Config struct {
 	// last word on each (see also [Core.SetTold]).
 	Witness grid.Witness
 	Told    []grid.Record
+	// Unwritten is what that file lacks of what the journal has; see [Unwritten].
+	Unwritten map[grid.JobID]bool
 	// Prices are what this site asks of jobs of other sites; nil: nothing.
 	Prices *plan.Pricing
 	Seed   uint64 // first round number: random, so that answers to an earlier life are not taken

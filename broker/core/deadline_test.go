@@ -82,7 +82,7 @@ func TestADeadlineIsNotToldBesideTheJournal(t *testing.T) {
 	for _, overdue := range []bool{false, true} {
 		told := grid.Record{Job: grid.Job{ID: j.ID}, State: grid.Ready, CancelRequested: true, Overdue: overdue}
 		c := New(signer(me, "a"), nil, []grid.Record{{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}})
-		c.SetTold([]grid.Record{told})
+		c.SetTold([]grid.Record{told}, nil)
 		begin(c)
 		if r := c.jobs[j.ID].rec; r.CancelRequested == overdue {
 			t.Errorf("overdue %t: to be cancelled %t", overdue, r.CancelRequested)

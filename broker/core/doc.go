@@ -35,7 +35,7 @@
 //	home           submission, reports, output, the end: submit.go, quota.go, home.go, report.go (the
 //	               owner's side), cancel.go, claim.go (results of older epochs), forget.go
 //	recovery       what this broker does not know: recover.go, stall.go, lives.go, rollback.go,
-//	               recount.go, learn.go, lostpart.go, reconcile.go, traces.go, told.go, duplicate.go
+//	               recount.go, learn.go, lostpart.go, reconcile.go, traces.go, told.go, unwritten.go, duplicate.go
 //	budgets        what users here may pay at sites with prices: budgets.go (package budget has the book)
 //	kernel         archive.go (jobs that ended) and document.go (long documents) tell what is in the journal alone
 //	relay          requests of users for jobs and groups of other homes: wish.go, request.go (who asks), serve.go

@@ -46,10 +46,10 @@ func (s *groups) allEnded(g *group) {
 
 // recover takes up again what was under way, and finds what ended while nobody looked. The last life may not
 // have written beside the journal what its users were told since then.
-func (s *groups) recover(since grid.Tick) {
+func (s *groups) recover(unwritten map[grid.JobID]bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
 		g := s.all[id]
-		if g.rec.CancelRequested && (g.open() || g.rec.Ended >= since) {
+		if g.rec.CancelRequested && (g.open() || unwritten[id.Template()]) {
 			s.tellWish(g)
 		}
 		for n := 1; n <= g.rec.Entered && !g.rec.Removed && (g.open() || g.rec.Ends.Sum() < g.rec.Jobs); n++ {

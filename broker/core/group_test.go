@@ -155,7 +155,7 @@ func (s *stand) make(name string, jobs int, coming ...int) grid.GroupID {
 func (s *stand) restart() {
 	s.begin()
 	s.groups.take(slices.Collect(maps.Values(s.saved)), slices.Collect(maps.Values(s.templates)), slices.Collect(maps.Values(s.results)))
-	s.groups.recover(s.now - grid.Minute)
+	s.groups.recover(nil)
 }
 
 func (s *stand) states(id grid.GroupID) string {

@@ -31,7 +31,8 @@ func (c *recovery) recover() {
 	for _, j := range c.sorted() {
 		c.recoverJob(j)
 	}
-	c.groups.recover(c.lastLife())
+	c.groups.recover(c.cfg.Unwritten)
+	c.cfg.Unwritten = nil
 	c.wholes.recover(c.sorted())
 	c.terms.recover()
 	c.witnessed()

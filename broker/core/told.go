@@ -13,6 +13,9 @@ import (
 //
 //	save ─► commit ─► beside ─► shown to readers, Answer, Closed
 //
+// A broker may end between the commit and the file, and so may its next lives: each start shows the end to readers, and
+// so writes first what the file lacks of the journal (unwritten.go).
+//
 // Invariant: what a user was told stays told, also when the journal was rolled back, for
 // every job that this journal knows.
 
@@ -40,8 +43,10 @@ func toldOf(r *grid.Record) *grid.Record {
 }
 
 // SetTold gives what the file beside the journal says of jobs of this home, the last word on
-// each. It comes before Boot.
-func (c *Core) SetTold(records []grid.Record) { c.cfg.Told = records }
+// each, and what it lacks. It comes before Boot.
+func (c *Core) SetTold(records []grid.Record, unwritten map[grid.JobID]bool) {
+	c.cfg.Told, c.cfg.Unwritten = records, unwritten
+}
 
 // recallTold brings the records up to what was told. A journal that lacks it was rolled back. All records are brought up before
 // any is saved: an end lets other jobs go, which may have ended too.
@@ -121,19 +126,15 @@ func (c *recovery) becomeAsTold(j *job, t *grid.Record) {
 	j.said = saidOf(r)
 }
 
-// tellAgain writes what may have been told by readers of this journal, and not written
-// before the last life ended. It comes after recallTold: the last word on a job counts.
+// tellAgain writes what may be told by readers of this journal, and the file beside it lacks; a wish in any case. It
+// comes after recallTold: the last word on a job counts.
 func (c *recovery) tellAgain() {
-	since := c.lastLife()
-	for id, p := range c.archive {
-		if p.home == c.cfg.Self && p.state.Terminal() && p.ended >= since {
-			c.job(id)
-		}
+	for id := range c.cfg.Unwritten {
+		c.job(id)
 	}
 	for _, j := range inOrder(slices.Collect(maps.Values(c.jobs))) {
 		j.said = saidOf(&j.rec)
-		recent := j.said.state != 0 && j.rec.Ended >= since
-		if c.isHome(j) && (recent || j.said.state == 0 && j.said.cancel) {
+		if c.isHome(j) && (c.cfg.Unwritten[j.rec.Job.ID] || j.said.state == 0 && j.said.cancel) {
 			c.emit(KeepTold{*toldOf(&j.rec)})
 		}
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"testing"
 
 	"gbroker/grid"
@@ -174,7 +175,7 @@ func TestASweptJobThatHasEndedIsMadeWithItsEnd(t *testing.T) {
 }
 
 // A clock that was set back leaves instants in the records that are still to come: what ended shortly
-// before the start is written, and discarded, all the same.
+// before the start is discarded all the same.
 func TestTheLastEndsAreKnownAfterAClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	at := func(n string, ended grid.Tick) grid.Record {
@@ -182,9 +183,6 @@ func TestTheLastEndsAreKnownAfterAClockWasSetBack(t *testing.T) {
 	}
 	c := New(signer(me, "a"), nil, []grid.Record{at("1", 999_000), at("2", 1_000_000-2*justEnded), at("3", 1_000_000+grid.Hour)})
 	effects := c.Step(1_000_000, Boot{})
-	if got := tells(effects); len(got) != 2 || got[0].Job.ID != jobOf(me, "a", "1").ID || got[1].Job.ID != jobOf(me, "a", "3").ID {
-		t.Errorf("%d are written", len(got))
-	}
 	discards := 0
 	for _, e := range effects {
 		if _, is := e.(Discard); is {
@@ -196,17 +194,61 @@ func TestTheLastEndsAreKnownAfterAClockWasSetBack(t *testing.T) {
 	}
 }
 
-// What may have been shown just before a crash, and not been written beside, is written at the start.
+// What may have been shown before a crash, and not been written beside, is written at the start: no clock tells which
+// that is, as it may have been set back before, and more than one life may have ended since.
 func TestTheLastEndsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	at := func(n string, ended grid.Tick) grid.Record {
 		return grid.Record{Job: jobOf(me, "a", n), State: grid.Completed, Ended: ended, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: grid.Completed}}
 	}
-	wish := grid.Record{Job: jobOf(me, "a", "3"), State: grid.Running, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
-	c := New(signer(me, "a"), nil, []grid.Record{at("1", 900_000), at("2", 900_000-2*justEnded), wish})
-	got := tells(c.Step(1_000_000, Boot{}))
-	if len(got) != 2 || got[0].Job.ID != jobOf(me, "a", "1").ID || got[1].Job.ID != wish.Job.ID {
+	wish := grid.Record{Job: jobOf(me, "a", "4"), State: grid.Running, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
+	journal := []grid.Record{at("1", 900_000), at("2", 900_000-2*justEnded), at("3", 1_000_000+grid.Hour), wish}
+	cfg := signer(me, "a")
+	u := NewUnwritten(me)
+	for i := range journal {
+		u.Job(&journal[i])
+	}
+	for i, differs := range []bool{false, false, true} {
+		word := []grid.LastWord{{Job: journal[0].Job.ID, State: grid.Completed}, {Job: "a.9", State: grid.Killed}, {Job: journal[2].Job.ID, State: grid.Running}}[i]
+		if u.Heard(word) != differs {
+			t.Errorf("%+v is another word: %t", word, !differs)
+		}
+	}
+	cfg.Unwritten = u.Words()
+	got := tells(New(cfg, nil, journal).Step(1_000_000, Boot{}))
+	if len(got) != 3 || got[0].Job.ID != journal[1].Job.ID || got[1].Job.ID != journal[2].Job.ID || got[2].Job.ID != wish.Job.ID {
 		t.Errorf("%d are written", len(got))
+	}
+}
+
+// The file need not have ends of long ago, nor those of jobs of other homes; it is to have that a job was removed, and the
+// cancel of a group that has ended.
+func TestWhatTheFileBesideLacks(t *testing.T) {
+	t.Parallel()
+	const now = 1795000000000
+	u := NewUnwritten(me)
+	for _, r := range []grid.Record{
+		{Job: jobOf(me, "a", "1"), State: grid.Killed, Ended: now - grid.ToldFor},
+		{Job: jobOf(me, "a", "2"), State: grid.Killed, Ended: now - grid.ToldFor - 1},
+		{Job: jobOf(me, "a", "3"), State: grid.Running},
+		{Job: jobOf(her, "b", "4"), State: grid.Killed, Ended: now},
+		{Job: jobOf(me, "a", "5"), State: grid.Killed, Ended: now - grid.Hour, AtHome: grid.AtHome{Removed: true}},
+	} {
+		u.Job(&r)
+	}
+	cancelled := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	u.Group(&grid.Group{ID: cancelled, CancelRequested: true, Ended: now})
+	u.Group(&grid.Group{ID: grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAW"), Ended: now})
+	u.Group(&grid.Group{ID: grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAX"), CancelRequested: true})
+	if !u.Heard(grid.LastWord{Job: jobOf(me, "a", "5").ID, State: grid.Killed}) {
+		t.Error("that it was removed is no other word")
+	}
+	want := map[grid.JobID]bool{jobOf(me, "a", "1").ID: true, jobOf(me, "a", "5").ID: true, cancelled.Template(): true}
+	if got := u.Words(); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if u.Heard(grid.LastWord{Job: cancelled.Template(), State: grid.Submitted}); u.Words()[cancelled.Template()] {
+		t.Error("it was told")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -42,6 +43,21 @@ func (d *disk) said() []grid.Record {
 		list = append(list, d.witness.told[id].record)
 	}
 	return list
+}
+
+// unwritten is what the journal has and that file lacks.
+func (d *disk) unwritten(home grid.PeerID) map[grid.JobID]bool {
+	u := core.NewUnwritten(home)
+	for _, r := range d.records {
+		u.Job(r)
+	}
+	for _, g := range d.groups {
+		u.Group(g)
+	}
+	for id, w := range d.witness.told {
+		u.Heard(grid.LastWord{Job: id, State: w.record.State, Removed: w.record.Removed})
+	}
+	return u.Words()
 }
 
 // loseWords is what a disk that lies does to it in a power cut.

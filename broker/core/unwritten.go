@@ -1,0 +1,70 @@
+package core
+
+import (
+	"strings"
+
+	"gbroker/grid"
+)
+
+// Unwritten finds what a journal has of the ends of jobs of this home, and of cancelled groups, and the file beside it
+// has not: that is written after the commit, and one life after the other may have ended before. No clock tells
+// which these are: it may have been set back at any time.
+type Unwritten struct {
+	home  grid.PeerID
+	words map[grid.JobID]unwritten
+	last  grid.Tick // end
+}
+
+type unwritten struct {
+	state   grid.State
+	removed bool
+	ended   grid.Tick
+}
+
+// NewUnwritten is for the journal of a home.
+func NewUnwritten(home grid.PeerID) *Unwritten {
+	return &Unwritten{home: home, words: map[grid.JobID]unwritten{}}
+}
+
+// Job takes a record of the journal.
+func (u *Unwritten) Job(r *grid.Record) {
+	if r.Job.Home == u.home && r.State.Terminal() {
+		u.add(r.Job.ID, unwritten{r.State, r.Removed, r.Ended})
+	}
+}
+
+// Group takes a group of the journal; one that is open tells its cancel at each start.
+func (u *Unwritten) Group(g *grid.Group) {
+	if g.CancelRequested && g.Ended != 0 {
+		u.add(g.ID.Template(), unwritten{state: grid.Submitted, ended: g.Ended})
+	}
+}
+
+func (u *Unwritten) add(id grid.JobID, w unwritten) {
+	u.words[grid.JobID(strings.Clone(string(id)))] = w
+	u.last = max(u.last, w.ended)
+}
+
+// Heard takes a word of the file, after the journal. It tells that the journal has another one.
+func (u *Unwritten) Heard(w grid.LastWord) (other bool) {
+	k, known := u.words[w.Job]
+	if !known {
+		return false
+	}
+	if k.state == w.State && k.removed == w.Removed {
+		delete(u.words, w.Job)
+		return false
+	}
+	return true
+}
+
+// Words are those that are left, but for those that the file need not have any more.
+func (u *Unwritten) Words() map[grid.JobID]bool {
+	list := map[grid.JobID]bool{}
+	for id, w := range u.words {
+		if w.ended >= u.last-grid.ToldFor {
+			list[id] = true
+		}
+	}
+	return list
+}
