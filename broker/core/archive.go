@@ -137,7 +137,7 @@ func (c *kernel) job(id grid.JobID) *job {
 	c.unarchive(id)
 	c.jobs[id] = j
 	if c.isLong(j) {
-		j.letTextsGo(c) // it is durable
+		j.letTextsGo() // it is durable
 	}
 	c.keepLive(j)
 	return j
@@ -152,12 +152,6 @@ func (c *kernel) peek(id grid.JobID) *job {
 		return p.stub(id)
 	}
 	return nil
-}
-
-// knows tells that peek finds one.
-func (c *kernel) knows(id grid.JobID) bool {
-	_, archived := c.archive[id]
-	return archived || c.jobs[id] != nil
 }
 
 // all are the jobs that are known here, in no order, to look at alone.
@@ -204,7 +198,8 @@ func (c *kernel) withCertificates() iter.Seq[*job] {
 }
 
 // take takes up a record of the journal.
-func (c *kernel) take(r *grid.Record) {
+func (c *kernel) take(j *job) {
+	r := &j.rec
 	c.latest = max(c.latest, r.Submitted, r.Started, r.Ended)
 	if r.Job.Home == c.cfg.Self && r.Key != "" {
 		c.keys[keyOf(r.Job.User, r.Key)] = grid.JobID(strings.Clone(string(r.Job.ID)))
@@ -214,10 +209,10 @@ func (c *kernel) take(r *grid.Record) {
 		c.putArchive(r)
 		return
 	}
-	j := &job{rec: *r}
 	c.jobs[r.Job.ID] = j
 	if c.isLong(j) {
-		j.letTextsGo(c) // what is read is durable: not all of them are in memory at once
+		c.long[r.Job.ID] = true
+		c.shorten() // what is read is durable: not all of them are in memory at once
 	}
 	c.keepLive(j)
 }

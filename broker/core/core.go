@@ -41,11 +41,12 @@ func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *
 	var ran []run
 	count := uint64(0)
 	for r := range records {
+		j := &job{rec: r}
 		count++
-		if x, did := c.estimator.runOf(&r); did {
+		if x, did := c.estimator.runOf(&j.rec); did {
 			ran = append(ran, x)
 		}
-		c.take(&r)
+		c.take(j)
 	}
 	c.search.random = rand.New(rand.NewPCG(cfg.Seed, count))
 	c.estimator.remember(ran)

@@ -8,8 +8,8 @@ import (
 )
 
 // Long documents. What a job gives its program, the arguments and the environment, may be a megabyte, and is of use only
-// where the job starts, changes hands or is compared. Once a long one is durable Core has its length, and its
-// digest if that was asked for, and the journal has the rest:
+// where the job starts, changes hands or is compared. Once a long one is durable Core has its digest and its length, and the
+// journal has the rest:
 //
 //	saved, durable ──► brief ── Launch, Offer, Recalled, the same key again, a new version ──► read from the journal, for that alone
 //
@@ -20,16 +20,18 @@ func (c *kernel) shorten() {
 	for id := range c.long { // in any order: nothing leaves here
 		delete(c.long, id)
 		if j := c.jobs[id]; j != nil && c.isLong(j) {
-			j.letTextsGo(c)
+			j.letTextsGo()
 		}
 	}
 }
 
-// letTextsGo makes the record brief, once the journal of this kernel has it whole.
-func (j *job) letTextsGo(to *kernel) {
-	j.texts = to
-	j.ownSum, j.brief = grid.Hash{}, j.rec.Job.Program.TextSize()
+// letTextsGo makes the record brief, once the journal has it whole.
+func (j *job) letTextsGo() {
+	j.ownSum, j.brief = wire.JobDigest(j.rec.Job), j.rec.Job.Program.TextSize()
 	j.rec.Job.Program = j.rec.Job.Program.Brief()
+	if j.digest == (grid.Hash{}) {
+		j.digest = j.ownSum
+	}
 }
 
 // isLong: the job has a long document that is not to change any more, as its files are here. Those of co-allocated jobs stay: their parts
@@ -63,19 +65,15 @@ func (j *job) replace(of grid.Job, digest grid.Hash) {
 // after its files are here.
 func (j *job) sum() grid.Hash {
 	if j.digest == (grid.Hash{}) {
-		j.digest = j.digestHere()
+		j.digest = wire.JobDigest(j.rec.Job)
 	}
 	return j.digest
 }
 
-// digestHere is that of the version which this record has: the home may know that another is out (version.go). Of one that is
-// brief it is reckoned once, from the journal.
+// digestHere is that of the version which this record has: the home may know that another is out (version.go).
 func (j *job) digestHere() grid.Hash {
-	if j.brief == 0 {
-		return wire.JobDigest(j.rec.Job)
+	if j.brief > 0 {
+		return j.ownSum
 	}
-	if j.ownSum == (grid.Hash{}) {
-		j.ownSum = wire.JobDigest(j.texts.whole(j))
-	}
-	return j.ownSum
+	return wire.JobDigest(j.rec.Job)
 }

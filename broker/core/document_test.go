@@ -78,20 +78,6 @@ func TestALongDocumentOfAnEndedJobStaysInTheJournal(t *testing.T) {
 	}
 }
 
-// The digest of what is removed stays what it was, though nobody asked for it before: its certificates are of that.
-func TestTheDigestOfWhatIsRemovedStays(t *testing.T) {
-	t.Parallel()
-	r := longRecord(1, me, grid.Completed)
-	r.Role, r.Job.Program.Arguments = grid.Tombstone, []string{strings.Repeat("x", 20<<10)}
-	digest := wire.JobDigest(r.Job)
-	c, _ := kept(t, r)
-	j := c.job(r.Job.ID)
-	j.strip()
-	if j.sum() != digest || j.rec.Job.Program.TextSize() != 0 || j.brief != 0 {
-		t.Errorf("%d bytes are in memory, %d are not; its digest is kept %t", j.rec.Job.Program.TextSize(), j.brief, j.sum() == digest)
-	}
-}
-
 // A new version has the texts of the one before, and is brief again once it is durable. What is removed has none.
 func TestANewVersionOfALongDocumentIsWhole(t *testing.T) {
 	t.Parallel()
@@ -161,9 +147,8 @@ func TestABriefJobKeepsItsDigest(t *testing.T) {
 		if known == (grid.Hash{}) {
 			want = own
 		}
-		c, _ := kept(t, grid.Record{Job: of})
 		j := &job{rec: grid.Record{Job: of}, digest: known}
-		if j.letTextsGo(c.kernel); j.sum() != want || j.digestHere() != own {
+		if j.letTextsGo(); j.sum() != want || j.digestHere() != own {
 			t.Errorf("%s: the job has %v, this version %v", name, j.sum(), j.digestHere())
 		}
 	}

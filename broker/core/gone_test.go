@@ -53,7 +53,7 @@ func TestWhatHasClosedIsRememberedForAWhile(t *testing.T) {
 	for n, h := range []grid.Epoch{{Term: 1, Hop: 1}, {Term: 1, Hop: 9}} {
 		r := watched(jobOf(her, "b", "1"), grid.Epoch{Term: 1, Hop: 5})
 		r.Handoff.Epoch = h
-		k.take(&r)
+		k.take(&job{rec: r})
 		k.dropClosed(k.jobs[r.Job.ID])
 		if got := k.closed[r.Job.ID].epoch.Hop; got != []uint32{5, 9}[n] {
 			t.Errorf("with a handoff at %v it remembers hop %d", h, got)

@@ -29,7 +29,7 @@ func kernelOf(o *others, records ...grid.Record) *kernel {
 		m.live, m.heard, m.told = grid.Alive, true, true
 	}
 	for _, r := range records {
-		k.take(&r)
+		k.take(&job{rec: r})
 	}
 	return k
 }

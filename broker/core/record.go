@@ -41,8 +41,7 @@ type job struct {
 	said      said                // what its user was told; see told.go
 	counted   usage               // home: what it counts for its user
 	brief     int64               // bytes of the texts of its document that are in the journal alone; see document.go
-	texts     *kernel             // then, whose journal has them
-	ownSum    grid.Hash           // then, the digest of the record's version, once it was asked for
+	ownSum    grid.Hash           // then, the digest of the record's version
 	decisions []grid.Decision     // made since the last save
 	stay      *grid.Decision      // of rec, as the journal has it
 	ofOwnership

@@ -118,7 +118,7 @@ func TestOfferByWhatWasTold(t *testing.T) {
 	t.Parallel()
 	c := bare()
 	j := jobOf(me, "a", "1")
-	c.kernel.take(&grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	c.kernel.take(&job{rec: grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}})
 	k := c.kernel.jobs[j.ID]
 	c.members[him].foretold = foretold{c.now, grid.Starts{Waits: []grid.Tick{0}}}
 	k.decided(grid.Decision{Candidates: []grid.Candidate{{Peer: him, Told: true, Chosen: true, Wait: grid.Minute, Total: 2 * grid.Minute}}})

@@ -199,9 +199,8 @@ func (c *home) remove(j *job) {
 	c.discard(j.rec.Job.ID)
 }
 
-// strip leaves of a record what a tombstone needs, and keeps the digest of what it was.
+// strip leaves of a record what a tombstone needs.
 func (j *job) strip() {
-	j.sum()
 	j.rec.Outputs, j.rec.Stay, j.rec.Job.Inputs = nil, nil, nil
 	j.rec.Job.Program, j.rec.Job.Outputs, j.brief = grid.Program{}, nil, 0
 }

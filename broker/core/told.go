@@ -59,7 +59,7 @@ func (c *recovery) recallTold() {
 		}
 	}
 	for i := range told {
-		if t := &told[i]; !c.knows(t.Job.ID) && !c.groups.recall(t) && t.State.Terminal() && len(c.untold) < maxUntold {
+		if t := &told[i]; c.peek(t.Job.ID) == nil && !c.groups.recall(t) && t.State.Terminal() && len(c.untold) < maxUntold {
 			c.untold[t.Job.ID] = t
 			c.groups.sighted(t.Job.ID)
 		}
@@ -120,7 +120,6 @@ func (c *recovery) becomeAsTold(j *job, t *grid.Record) {
 		}
 	}
 	if r.Removed {
-		j.sum()
 		r.Job.Inputs, r.Job.Program, j.brief = nil, grid.Program{}, 0
 	}
 	j.said = saidOf(r)
