@@ -35,7 +35,7 @@ type job struct {
 	fails     int                 // in a row, of what is being tried
 	place     place               // where its program was last seen to run
 	digest    grid.Hash           // of the job as it travels; see sum
-	recovered bool                // it was in the journal when this life began
+	recovered bool                // it was in the journal when this life began, or here over a stall
 	stub      bool                // what is known of an archived job without its record; see archive.go
 	size      int64               // of its files, of a stub
 	said      said                // what its user was told; see told.go

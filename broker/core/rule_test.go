@@ -108,6 +108,7 @@ func TestACommitAfterAStallWaitsForTheHome(t *testing.T) {
 		c.Step(c.now+1, shot(c.now+1))
 		if stall {
 			c.Step(c.now+1, Stall{grid.Hour})
+			tellNothingSeen(c)
 		}
 		_, launched := only[Launch](c.Step(c.now+1, Message{her, wire.Commit{Handoff: o.Handoff, Certificate: certificate(j, her, 1, me)}}))
 		if launched == stall {

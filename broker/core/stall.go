@@ -11,7 +11,8 @@ import (
 // timer that counts it starts again: leases, the silence of owners and candidates,
 // the wait for answers, files that do not come. A home may have decided meanwhile:
 // nothing is submitted for it before it is heard again, in answer to what is said now:
-// its older words may still lie in a buffer.
+// its older words may still lie in a buffer. A copy of this broker may have acted
+// meanwhile: what is here is old, as it is after a start.
 func (c *recovery) stall(e Stall) {
 	if c.gates.beforeAbsence() == open {
 		return
@@ -38,8 +39,28 @@ func (c *recovery) stall(e Stall) {
 			c.home.awaitHome(j)
 		}
 	}
+	c.askAnew()
 	c.search.extendRound()
 	c.relay.extendRequests()
+}
+
+// askAnew asks the members again what they have seen of this journal, as after a start: a machine that was stopped may have been replaced,
+// by one with a copy of its journal that gave jobs away. What is here waits until those that live have answered.
+func (c *recovery) askAnew() {
+	if len(c.members) == 0 {
+		return
+	}
+	for _, j := range c.sorted() {
+		if !j.recovered {
+			j.recovered, j.reconciled = true, true
+		}
+	}
+	for _, m := range c.members {
+		m.told = false
+	}
+	c.start = c.now
+	c.armGeneral(startedDue, c.cfg.EstimateDeadline)
+	c.askSeen()
 }
 
 func seconds(t grid.Tick) string { return fmt.Sprintf("%.1f s", t.Seconds()) }

@@ -98,6 +98,7 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	if !reported || c.gates.beforeStart(c.jobs[j.ID]) == open {
 		t.Errorf("reported %t, must ask %q", reported, c.gates.beforeStart(c.jobs[j.ID]))
 	}
+	tellNothingSeen(c)
 	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3}
 	if c.Step(1_000_003, Message{her, ack}); c.gates.beforeStart(c.jobs[j.ID]) == open {
 		t.Error("an acknowledgement that was said before the stall counts")
@@ -150,5 +151,68 @@ func TestAnOfferHasItsTimeAfterAStall(t *testing.T) {
 		if in := j.due[onHandoff] - c.now; in != k.in(c.cfg) {
 			t.Errorf("%s: looked after in %d ms, want %d", name, in, k.in(c.cfg))
 		}
+	}
+}
+
+// Over a stall another broker with a copy of the journal may have given a job away. So what was here is given to nobody before those who
+// live have said again what they saw; where one of them saw another branch, not before all were asked.
+func TestAfterAStallTheMembersSayAnewWhatTheySaw(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		saw   wire.Seen
+		hands bool
+	}{
+		"nothing of a copy":        {wire.Seen{}, true},
+		"the journal of that copy": {wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}, false},
+	} {
+		c := signed()
+		c.Step(c.now+1, Submit{Token: 1, Job: jobOf(me, "a", "1")})
+		j := c.sorted()[0]
+		c.ownership.makeOffer(j, her, 0, 0)
+		ready := Message{her, wire.Ready{Handoff: c.ownership.handoffID(j)}}
+		asked := 0
+		for _, m := range sent(c.Step(c.now+grid.Hour, Stall{grid.Hour})) {
+			if s, is := m.(wire.Seen); is && s.WantsReply {
+				asked++
+			}
+		}
+		if asked != 3 {
+			t.Errorf("%s: %d members asked what they saw, want 3", name, asked)
+		}
+		for _, p := range []grid.PeerID{her, him} {
+			if c.Step(c.now+1, Message{p, wire.Seen{}}); committed(c.Step(c.now+1, ready)) {
+				t.Errorf("%s: given away before all who live have answered", name)
+			}
+		}
+		c.Step(c.now+1, Message{it, k.saw})
+		if got := committed(c.Step(c.now+1, ready)); got != k.hands {
+			t.Errorf("%s: given away %t, want %t", name, got, k.hands)
+		}
+	}
+}
+
+// Who lives and does not answer is waited for as long as after a start; what came since the stall does not wait.
+func TestAfterAStallWhoIsSilentIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	c := signed(grid.Record{Job: jobOf(me, "a", "1"), State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	c.Step(c.now+grid.Hour, Stall{grid.Hour})
+	c.Step(c.now+1, Submit{Token: 1, Job: jobOf(me, "a", "2")})
+	before, since := c.sorted()[0], c.sorted()[1]
+	if got := c.gates.beforeStart(before); got != untilNeighbours {
+		t.Errorf("what was here: %s", got)
+	}
+	if got := c.gates.beforeStart(since); got != open {
+		t.Errorf("what came since: %s", got)
+	}
+	c.Step(c.now+2*unspoken*c.cfg.EstimateDeadline, Tick{})
+	if got := c.gates.beforeStart(before); got != open {
+		t.Errorf("long after: %s", got)
+	}
+}
+
+// tellNothingSeen has all members say that they saw no other branch of the journal.
+func tellNothingSeen(c *Core) {
+	for _, p := range c.neighbours() {
+		c.Step(c.now, Message{p, wire.Seen{}})
 	}
 }
