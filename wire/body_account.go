@@ -40,6 +40,8 @@ type seenBody struct {
 	Mine       journalBody   `msgpack:"m,omitempty"`
 	WantsReply bool          `msgpack:"a,omitempty"`
 	Stamp      uint64        `msgpack:"t,omitempty"`
+	Question   uint64        `msgpack:"q,omitempty"`
+	Answers    uint64        `msgpack:"n,omitempty"`
 }
 
 func (b *seenBody) message(c *check) Message {
@@ -49,6 +51,8 @@ func (b *seenBody) message(c *check) Message {
 		Mine:       b.Mine.journal(),
 		WantsReply: b.WantsReply,
 		Stamp:      c.u32("stamp", b.Stamp),
+		Question:   c.u32("question", b.Question),
+		Answers:    c.u32("answers", b.Answers),
 	}
 }
 

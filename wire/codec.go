@@ -141,7 +141,7 @@ func mirror(m Message) (body, error) {
 	case Recalled:
 		return fromRecalled(m), nil
 	case Seen:
-		return &seenBody{each(m.Journals, fromJournal), m.Boots, fromJournal(m.Mine), m.WantsReply, uint64(m.Stamp)}, nil
+		return &seenBody{each(m.Journals, fromJournal), m.Boots, fromJournal(m.Mine), m.WantsReply, uint64(m.Stamp), uint64(m.Question), uint64(m.Answers)}, nil
 	case Recount:
 		return &recountBody{m.Sequence, fromOptionalJournal(m.Journal)}, nil
 	case Recounted:

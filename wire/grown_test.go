@@ -107,6 +107,8 @@ func grown() map[string]Message {
 		case Seen:
 			m.Journals, m.Mine, m.Stamp = []grid.JournalID{lived}, lived, 122_688_031
 			later["seen-stamp"] = m
+			m.WantsReply, m.Question, m.Answers = true, 2, 3
+			later["seen-question"] = m
 		case Error:
 			m.Of, m.Had = KindRecall, grid.Epoch{Term: 2, Hop: 9}
 			later["error-had"] = m

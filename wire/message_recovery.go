@@ -32,6 +32,8 @@ type Seen struct {
 	Mine       grid.JournalID // the sender's own, as it is now
 	WantsReply bool           // tell me the same of me
 	Stamp      uint32         // the highest stamp of an epoch that the sender knows of; 0 is not told
+	Question   uint32         // with WantsReply: how often the sender stalled in this life
+	Answers    uint32         // the Question that this answers
 }
 
 // Recount (a broker that was rolled back, to each member): tell me the jobs that you

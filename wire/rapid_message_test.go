@@ -65,7 +65,7 @@ func (d draw) message(kind Kind) Message {
 	case KindRecalled:
 		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.certificates(0), In(d.ago())}
 	case KindSeen:
-		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.journal(), d.yes(), d.u32()}
+		return Seen{many(d, MaxJournals, d.journal), many(d, MaxBoots, d.u64), d.journal(), d.yes(), d.u32(), d.u32(), d.u32()}
 	case KindRecount:
 		return Recount{d.u64(), d.maybeJournal()}
 	case KindRecounted:

@@ -81,7 +81,7 @@ type group struct {
 	template  *grid.Template  // until all jobs have entered
 	expansion Expansion
 	next      *turn // the job whose turn is next, where it was made and had no room
-	recovered bool  // it was in the journal when this life began
+	recovered bool  // it was in the journal when this life began, or here over a stall
 	seen      int   // a branch of this journal has made the jobs up to that number
 }
 
@@ -118,6 +118,13 @@ func (s *groups) add(rec grid.Group) *group {
 		s.keys[keyOf(rec.User, rec.Key)] = rec.ID
 	}
 	return g
+}
+
+// markRecovered: jobs of the groups that are here may have been made by another with a copy of this journal.
+func (s *groups) markRecovered() {
+	for _, g := range s.all {
+		g.recovered = true
+	}
 }
 
 // take takes up groups of the journal, and what lies beside them.

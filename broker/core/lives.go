@@ -54,10 +54,17 @@ func (c *recovery) peerJournal(e PeerJournal) {
 	c.tellSeen(e.Peer)
 }
 
-func (c *recovery) tellSeen(p grid.PeerID) {
+func (c *recovery) tellSeen(p grid.PeerID) { c.answerSeen(p, 0) }
+
+// answerSeen is tellSeen, in answer to a question.
+func (c *recovery) answerSeen(p grid.PeerID, question uint32) {
 	m := c.members[p]
 	m.mine = c.cfg.Journal.Sequence
-	c.send(p, wire.Seen{Journals: c.highWater[p], Boots: c.boots[p], Mine: c.cfg.Journal, WantsReply: !m.told, Stamp: c.stamped()})
+	s := wire.Seen{Journals: c.highWater[p], Boots: c.boots[p], Mine: c.cfg.Journal, Stamp: c.stamped(), Answers: question}
+	if !m.told {
+		s.WantsReply, s.Question = true, c.stalls
+	}
+	c.send(p, s)
 }
 
 // tellGrowth lets the live members know how far this journal has come since they
@@ -134,10 +141,12 @@ func (c *recovery) settled(at grid.JournalID) bool {
 // onSeen is what a member saw of this broker.
 func (c *recovery) onSeen(from grid.PeerID, m wire.Seen) {
 	c.heardStamp(m.Stamp, !c.members[from].told)
-	c.members[from].told = true
+	if m.Answers == c.stalls { // what was said before the last stall may still have lain in a buffer
+		c.members[from].told = true
+	}
 	c.saw(from, m.Mine)
 	if m.WantsReply {
-		c.tellSeen(from)
+		c.answerSeen(from, m.Question)
 	}
 	if k := slices.Index(m.Boots, c.cfg.Boot); c.cfg.Boot != 0 && k >= 0 {
 		for _, b := range m.Boots[k:] {

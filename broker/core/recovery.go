@@ -18,6 +18,7 @@ type recovery struct {
 	rolled    *rollback                        // this journal was rolled back, and not all were asked
 	bereft    bool                             // this journal replaces one that was lost
 	learnt    map[grid.PeerID]int              // jobs learnt as lost, by the member that told of them
+	stalls    uint32                           // of this life, after which members were asked what they saw
 
 	reconciling bool                        // Reconcile is under way
 	anew        bool                        // and is asked once more: its answer may be of before

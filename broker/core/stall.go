@@ -55,9 +55,11 @@ func (c *recovery) askAnew() {
 			j.recovered, j.reconciled = true, true
 		}
 	}
+	c.groups.markRecovered()
 	for _, m := range c.members {
 		m.told = false
 	}
+	c.stalls++
 	c.start = c.now
 	c.armGeneral(startedDue, c.cfg.EstimateDeadline)
 	c.askSeen()

@@ -172,7 +172,7 @@ func TestAfterAStallTheMembersSayAnewWhatTheySaw(t *testing.T) {
 		ready := Message{her, wire.Ready{Handoff: c.ownership.handoffID(j)}}
 		asked := 0
 		for _, m := range sent(c.Step(c.now+grid.Hour, Stall{grid.Hour})) {
-			if s, is := m.(wire.Seen); is && s.WantsReply {
+			if s, is := m.(wire.Seen); is && s.WantsReply && s.Question == 1 {
 				asked++
 			}
 		}
@@ -180,10 +180,14 @@ func TestAfterAStallTheMembersSayAnewWhatTheySaw(t *testing.T) {
 			t.Errorf("%s: %d members asked what they saw, want 3", name, asked)
 		}
 		for _, p := range []grid.PeerID{her, him} {
-			if c.Step(c.now+1, Message{p, wire.Seen{}}); committed(c.Step(c.now+1, ready)) {
+			if c.Step(c.now+1, Message{p, wire.Seen{Answers: 1}}); committed(c.Step(c.now+1, ready)) {
 				t.Errorf("%s: given away before all who live have answered", name)
 			}
 		}
+		if c.Step(c.now+1, Message{it, wire.Seen{}}); committed(c.Step(c.now+1, ready)) {
+			t.Errorf("%s: given away by a word of before the stall", name)
+		}
+		k.saw.Answers = 1
 		c.Step(c.now+1, Message{it, k.saw})
 		if got := committed(c.Step(c.now+1, ready)); got != k.hands {
 			t.Errorf("%s: given away %t, want %t", name, got, k.hands)
@@ -210,9 +214,36 @@ func TestAfterAStallWhoIsSilentIsNotWaitedForForEver(t *testing.T) {
 	}
 }
 
+// Whoever is asked says which question he answers.
+func TestSeenNamesTheQuestion(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	out := sent(c.Step(c.now+1, Message{her, wire.Seen{WantsReply: true, Question: 3}}))
+	for _, m := range out {
+		if s, is := m.(wire.Seen); is && s.Answers == 3 {
+			return
+		}
+	}
+	t.Errorf("it says %v", out)
+}
+
+// The jobs of a group that a copy of this journal may have made meanwhile enter when the members have said what they saw.
+func TestAGroupWaitsAfterAStall(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	g := c.groups.add(grid.Group{ID: "g"})
+	if got := c.gates.beforeEntering(g.recovered); got != open {
+		t.Fatalf("before: %s", got)
+	}
+	c.Step(c.now+grid.Hour, Stall{grid.Hour})
+	if got := c.gates.beforeEntering(g.recovered); got != untilNeighbours {
+		t.Errorf("after the stall: %s", got)
+	}
+}
+
 // tellNothingSeen has all members say that they saw no other branch of the journal.
 func tellNothingSeen(c *Core) {
 	for _, p := range c.neighbours() {
-		c.Step(c.now, Message{p, wire.Seen{}})
+		c.Step(c.now, Message{p, wire.Seen{Answers: c.recovery.stalls}})
 	}
 }
