@@ -41,18 +41,23 @@ func (k *kernel) rateOf(u grid.User, at grid.Tick) float64 { return k.pricesFor(
 // pricesChanged counts for what is asked and reserved from now on.
 func (c *reservations) pricesChanged(e PricesChanged) { c.cfg.Prices = e.Prices }
 
-// price is the rate of a place for the one who asks, or that he pays less.
-func (c *reservations) price(m *wire.Reserve, at grid.Place) (rate float64, why *grid.Refusal) {
+// quote is what a place costs: money, and local jobs their place.
+type quote struct {
+	rate  float64
+	gives []plan.Displaced
+}
+
+// price is what a place costs the one who asks, or that he pays less.
+func (c *reservations) price(m *wire.Reserve, at grid.Place) (q quote, why *grid.Refusal) {
 	p := c.estimator.safe()
 	if p == nil {
-		return 0, nil
+		return quote{}, nil
 	}
-	rate, gives := p.Price(at.Nodes, at.Start, at.End, c.pricesFor(m.Holder), m.Holder)
-	if m.Fee > 0 && rate > m.Fee {
-		return 0, dearer(m.Fee, rate)
+	q.rate, q.gives = p.Price(at.Nodes, at.Start, at.End, c.pricesFor(m.Holder), m.Holder)
+	if m.Fee > 0 && q.rate > m.Fee {
+		return quote{}, dearer(m.Fee, q.rate)
 	}
-	c.work(m.ID).gives = gives
-	return rate, nil
+	return q, nil
 }
 
 // dearer is the refusal of what costs more than is paid.

@@ -127,3 +127,26 @@ func TestOnlyAReservationThatMovedDisplaces(t *testing.T) {
 		}
 	}
 }
+
+// A change that is refused displaces nobody, also not with the next one, which does.
+func TestARefusedChangeDisplacesNobody(t *testing.T) {
+	t.Parallel()
+	p := newPriced(t, &plan.Pricing{Base: 2, Share: 0.6})
+	p.wants("r1", her, "n2", 5*grid.Hour, 0)
+	change := func(number uint64, start grid.Tick, nodes ...grid.NodeName) wire.Change {
+		return wire.Change{ID: "r1", Number: number, Nodes: nodes, Start: start, End: start + grid.Hour, Move: true}
+	}
+	taken := p.c.now + 90*grid.Minute
+	p.c.Step(p.c.now, Message{her, change(1, taken, "n1", "n2")})
+	p.c.Step(p.c.now, p.look())
+	r, _ := p.c.reservations.book.Get("r1")
+	if r.Holding == grid.Changing {
+		t.Fatal("more than its share is not refused")
+	}
+	p.c.Step(p.c.now, PricesChanged{}) // so the next one is not priced
+	p.c.Step(p.c.now, Message{her, change(2, p.c.now+8*grid.Hour, "n2")})
+	r, _ = p.c.reservations.book.Get("r1")
+	if e, is := only[Displace](p.c.Step(p.c.now, Reserved{ID: "r1", Place: r.Place()})); is || r.Start != p.c.now+8*grid.Hour {
+		t.Errorf("it is %+v, and %+v give way", r, e)
+	}
+}

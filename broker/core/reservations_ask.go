@@ -27,12 +27,12 @@ func (c *reservations) reserve(from grid.PeerID, m wire.Reserve) {
 		}
 		c.estimator.look()
 	default:
-		c.ask(from, m, grid.Place{Nodes: m.Nodes, Start: m.From, End: m.From + m.Length}, 0)
+		c.ask(from, m, grid.Place{Nodes: m.Nodes, Start: m.From, End: m.From + m.Length}, quote{})
 	}
 }
 
 // ask has the book decide on a place, at a rate.
-func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, rate float64) {
+func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, costs quote) {
 	cores := 0
 	for _, n := range at.Nodes {
 		cores += c.nodes[n].Cores
@@ -42,10 +42,11 @@ func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, rate
 		return
 	}
 	r, why := c.book.Reserve(c.now, c.cfg.Self, reserve.Ask{
-		ID: m.ID, Holder: m.Holder, For: m.For, Kind: m.What, Place: at, Cores: cores, Bandwidth: m.Bandwidth, Limit: m.Limit, Grace: m.Grace, Early: m.Early, Price: rate,
+		ID: m.ID, Holder: m.Holder, For: m.For, Kind: m.What, Place: at, Cores: cores, Bandwidth: m.Bandwidth, Limit: m.Limit, Grace: m.Grace, Early: m.Early, Price: costs.rate,
 	})
 	if why == nil && r.Holding == grid.Making {
-		c.work(m.ID).wants = &m
+		w := c.work(m.ID)
+		w.wants, w.gives = &m, costs.gives
 	} else {
 		c.answer(from, wire.KindReserve, m.Sent, r, why)
 	}

@@ -32,15 +32,15 @@ func (c *reservations) looked(e Looked) {
 		if len(at.Nodes) == 0 {
 			at, why = c.find(e.Snapshot, p.m)
 		}
-		rate := 0.0
+		var costs quote
 		if why == nil {
-			rate, why = c.price(&p.m, at)
+			costs, why = c.price(&p.m, at)
 		}
 		if why != nil {
 			c.answer(p.from, wire.KindReserve, p.m.Sent, grid.Reservation{ID: p.m.ID}, why)
 			continue
 		}
-		c.ask(p.from, p.m, at, rate)
+		c.ask(p.from, p.m, at, costs)
 	}
 }
 

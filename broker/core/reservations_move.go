@@ -39,7 +39,7 @@ func (c *reservations) change(from grid.PeerID, m wire.Change) {
 		}
 		c.estimator.look()
 	default:
-		c.changeTo(from, m, r.Price)
+		c.changeTo(from, m, quote{rate: r.Price})
 	}
 }
 
@@ -53,32 +53,32 @@ func (c *reservations) lookedToMove(e Looked) {
 			c.answer(p.from, wire.KindChange, p.m.Sent, grid.Reservation{ID: p.m.ID}, forNow("it is gone"))
 			continue
 		}
-		nodes, rate, why := p.m.Nodes, r.Price, forNow(noLook)
+		nodes, costs, why := p.m.Nodes, quote{}, forNow(noLook)
 		if e.Err == "" {
-			nodes, rate, why = c.placeFor(e.Snapshot, &r, p.m)
+			nodes, costs, why = c.placeFor(e.Snapshot, &r, p.m)
 		}
 		if why != nil {
 			c.answer(p.from, wire.KindChange, p.m.Sent, r, why)
 			continue
 		}
 		p.m.Nodes, p.m.Count = nodes, 0
-		c.changeTo(p.from, p.m, rate)
+		c.changeTo(p.from, p.m, costs)
 	}
 }
 
-// placeFor are the nodes for another place of a reservation, and its rate there.
-func (c *reservations) placeFor(s plan.Snapshot, r *grid.Reservation, m wire.Change) (nodes []grid.NodeName, rate float64, why *grid.Refusal) {
+// placeFor are the nodes for another place of a reservation, and what it costs.
+func (c *reservations) placeFor(s plan.Snapshot, r *grid.Reservation, m wire.Change) (nodes []grid.NodeName, costs quote, why *grid.Refusal) {
 	if nodes = m.Nodes; len(nodes) == 0 {
 		nodes = r.Nodes
 	}
 	if m.Count > 0 && m.Count != len(r.Nodes) {
 		if nodes, why = c.nodesFor(s, r, m); why != nil {
-			return nil, 0, why
+			return nil, costs, why
 		}
 	}
 	at := grid.Place{Nodes: nodes, Start: m.Start, End: m.End}
-	rate, why = c.price(&wire.Reserve{ID: r.ID, Holder: r.Holder}, at)
-	return nodes, rate, why
+	costs, why = c.price(&wire.Reserve{ID: r.ID, Holder: r.Holder}, at)
+	return nodes, costs, why
 }
 
 // nodesFor are so many nodes that are free all the time: those that it has first, then others of at least as many cores.
@@ -124,10 +124,11 @@ func (c *reservations) nodesFor(s plan.Snapshot, r *grid.Reservation, m wire.Cha
 }
 
 // changeTo has the book decide, and the batch system do it.
-func (c *reservations) changeTo(from grid.PeerID, m wire.Change, rate float64) {
-	r, why := c.changedBy(from, m, rate)
+func (c *reservations) changeTo(from grid.PeerID, m wire.Change, costs quote) {
+	r, why := c.changedBy(from, m, costs.rate)
 	if why == nil && r.Holding == grid.Changing {
-		c.work(m.ID).changes = &m
+		w := c.work(m.ID)
+		w.changes, w.gives = &m, costs.gives
 	} else {
 		c.answer(from, wire.KindChange, m.Sent, r, why)
 	}
