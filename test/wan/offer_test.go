@@ -24,9 +24,11 @@ func TestOfferWithoutAQuestion(t *testing.T) {
 		w := network(t, 2)
 		w.Both(0, 1, Link{Delay: trip / 2})
 		sites := sitesOf(t, w, func(i int) int { return 1 + i }, func(s *cluster.Site) {
+			tell := "200ms" // soon after each job
 			if !told {
-				tellNothing(t, s)
+				tell = "0s"
 			}
+			tells(t, s, tell)
 		})
 		know(t, sites[0], sites[1])
 		agreed(t, sites, "after the start")
@@ -44,16 +46,17 @@ func TestOfferWithoutAQuestion(t *testing.T) {
 				t.Error("no such offer within a minute")
 				break
 			}
+			time.Sleep(time.Second) // the site tells of the end of the last job
 		}
 	}
 }
 
-// tellNothing has a site ask all.
-func tellNothing(t *testing.T, s *cluster.Site) {
+// tells has a site tell of starts so often at most.
+func tells(t *testing.T, s *cluster.Site, each string) {
 	t.Helper()
 	text, err := os.ReadFile(s.Config())
 	if err == nil {
-		err = os.WriteFile(s.Config(), append(text, "\nreevaluation: {tell: 0s}\n"...), 0o600)
+		err = os.WriteFile(s.Config(), append(text, "\nreevaluation: {tell: "+each+"}\n"...), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
