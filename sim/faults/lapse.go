@@ -74,7 +74,7 @@ func (t *truth) setBack(s *site, l lapse) {
 			f.unknown = r == nil
 			f.asked.setBack(r, s.w.now)
 		}
-		if f.home != s || !f.accepted {
+		if f.home != s { // readers see its jobs, also one of which nobody was told that it is accepted
 			continue
 		}
 		files := s.disk.folders[f.id]

@@ -93,6 +93,11 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, false},
+		{"the same, and nobody was told that it is accepted", func(x *scene) {
+			x.f.wished, x.f.told, x.f.accepted = true, grid.Failed, false
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, false},
 		{"told FAILED before, and KILLED now: its owner's tombstone knew", func(x *scene) {
 			x.f.wished, x.f.told = true, grid.Failed
 			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
