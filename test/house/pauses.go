@@ -3,7 +3,9 @@ package house
 import (
 	"go/ast"
 	"go/token"
+	"path"
 	"strconv"
+	"strings"
 )
 
 // pauses are the places of a file that wait for a time to pass and for nothing else, as time.Sleep does:
@@ -11,21 +13,21 @@ import (
 //   - a receive, or a loop over what comes, of what time.After, time.Tick, time.NewTimer or time.NewTicker has just made, or of a variable that
 //     was made by After or NewTimer (one of a ticker looks again), or of the Done of a context that was made with a time, or of a channel that
 //     time.AfterFunc closes;
-//   - a run of the program sleep, and the Wait of a rate.Limiter;
+//     or of reflect.ValueOf of such a channel;
+//   - a run of the program sleep, also by a shell that does nothing else, and the Wait of a rate.Limiter;
 //   - a loop that goes on until a time, which nothing else ends;
 //   - a call of the system that sleeps.
 //
-// As one of several cases of a select a receive bounds the wait for the others, or looks again while they do not come, and is none.
-// What goes through a field, a function or another program (sh -c 'sleep 1') is not
-// followed, nor is it seen that nobody sends what the other cases of a select wait for.
+// As one of several cases of a select a receive bounds the wait for the others, or looks again while they do not come, and is none;
+// but a case that nobody can ever send to is no other ([dead]). What goes through a field or a function is not followed.
 func pauses(f file) map[ast.Node]bool {
-	bounds, out, held := map[ast.Node]bool{}, map[ast.Node]bool{}, lasting(f)
+	bounds, out, held, dead := map[ast.Node]bool{}, map[ast.Node]bool{}, lasting(f), dead(f)
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectStmt:
-			for _, c := range n.Body.List {
-				if r := received(c.(*ast.CommClause).Comm); r != nil && len(n.Body.List) > 1 {
-					bounds[r] = true
+			if cases := living(n, dead); len(cases) > 1 {
+				for _, c := range cases {
+					bounds[c] = true
 				}
 			}
 		case *ast.UnaryExpr:
@@ -37,8 +39,9 @@ func pauses(f file) map[ast.Node]bool {
 				out[n] = true
 			}
 		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && waits[s.Sel.Name] != "" && waits[s.Sel.Name] == kind(f, s.X, held) {
-				out[n] = true
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok {
+				of := kind(f, s.X, held)
+				out[n] = waits[s.Sel.Name] != "" && waits[s.Sel.Name] == of || s.Sel.Name == "Recv" && of == "channel"
 			}
 		case *ast.ForStmt:
 			if idle(f, n) {
@@ -74,7 +77,10 @@ func kind(f file, x ast.Expr, held map[*ast.Object]string) string {
 		if name == "CommandContext" {
 			first = 1
 		}
-		if of == "program" && (len(x.Args) <= first || !isText(x.Args[first], "sleep")) {
+		switch {
+		case path == "reflect" && name == "ValueOf" && len(x.Args) == 1 && lasts(f, x.Args[0], held):
+			return "channel"
+		case of == "program" && (len(x.Args) <= first || !sleeps(x.Args[first:])):
 			return ""
 		}
 		return of
@@ -82,9 +88,22 @@ func kind(f file, x ast.Expr, held map[*ast.Object]string) string {
 	return ""
 }
 
-func isText(x ast.Expr, want string) bool {
-	word, ok := x.(*ast.BasicLit)
-	return ok && word.Value == strconv.Quote(want)
+// sleeps tells of the words of a command, as far as they are written here, that are those of sleep, or of a shell that does nothing else.
+func sleeps(command []ast.Expr) bool {
+	words := make([]string, len(command))
+	for i, x := range command {
+		if word, ok := x.(*ast.BasicLit); ok {
+			words[i], _ = strconv.Unquote(word.Value)
+		}
+	}
+	switch path.Base(words[0]) {
+	case "sleep":
+		return true
+	case "sh", "bash", "dash":
+		script := strings.TrimPrefix(strings.TrimSpace(words[len(words)-1]), "exec ")
+		return strings.HasPrefix(script, "sleep ") && !strings.ContainsAny(script, ";&|\n")
+	}
+	return false
 }
 
 // lasting are the variables of a file whose value is waited for. One of a ticker is not, as it looks again; a channel that time.AfterFunc

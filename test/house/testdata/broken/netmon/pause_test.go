@@ -24,6 +24,7 @@ func TestPauses(t *testing.T) {
 // These bound the wait for something else, or run in a bubble.
 func TestBounds(t *testing.T) {
 	said := make(chan int, 1)
+	said <- 1
 	select {
 	case <-said:
 	case <-time.After(1):
