@@ -122,6 +122,7 @@ func (c *Client) Output(ctx context.Context, id grid.JobID, path string, w io.Wr
 
 // stall ends a transfer that does not move.
 type stall struct {
+	broker string
 	timer  *time.Timer
 	d      time.Duration
 	last   atomic.Int64 // when the timer was last set, Unix nanoseconds
@@ -132,7 +133,7 @@ type stall struct {
 // whileMoving is a context that ends when nothing has moved for Stall.
 func (c *Client) whileMoving(ctx context.Context) (context.Context, *stall) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &stall{d: c.config.Stall, cancel: cancel}
+	s := &stall{broker: c.config.Address, d: c.config.Stall, cancel: cancel}
 	s.last.Store(time.Now().UnixNano())
 	s.timer = time.AfterFunc(s.d, func() {
 		s.fired.Store(true)
@@ -157,7 +158,7 @@ func (s *stall) stop() {
 // cause is err, or that nothing moved where that made it.
 func (s *stall) cause(err error) error {
 	if s.fired.Load() {
-		return fmt.Errorf("nothing moved for %v: %w", s.d, grid.ErrUnavailable)
+		return fmt.Errorf("nothing came from %s, or went to it, for %v: %w", s.broker, s.d, grid.ErrUnavailable)
 	}
 	return err
 }

@@ -147,7 +147,7 @@ func (s *Server) changes(r *request) error {
 }
 
 func (s *Server) stream(ctx context.Context, r *request, at Position, kinds []Kind) error {
-	piece, err := s.service.Changes(ctx, r.who, at, kinds)
+	piece, err := s.piece(ctx, r, at, kinds)
 	if err != nil {
 		return err // nothing was written: it gets an answer like any other
 	}
@@ -160,14 +160,18 @@ func (s *Server) stream(ctx context.Context, r *request, at Position, kinds []Ki
 		if _, err := r.w.Write(s.events(piece)); err != nil || r.rc.Flush() != nil || ctx.Err() != nil {
 			return nil // the answer has begun: who reads it sees its end
 		}
-		quiet, cancel := context.WithTimeout(ctx, s.limits.LongPoll)
-		piece, err = s.service.Changes(quiet, r.who, piece.Next, kinds)
-		cancel()
-		if err != nil {
+		if piece, err = s.piece(ctx, r, piece.Next, kinds); err != nil {
 			s.log.Debug("a feed of changes ends", "user", r.who.Name, "error", err)
 			return nil
 		}
 	}
+}
+
+// piece waits for no longer than a long poll, the first one too: a client takes a broker that is silent for long to be lost.
+func (s *Server) piece(ctx context.Context, r *request, at Position, kinds []Kind) (Changes, error) {
+	quiet, cancel := context.WithTimeout(ctx, s.limits.LongPoll)
+	defer cancel()
+	return s.service.Changes(quiet, r.who, at, kinds)
 }
 
 // events writes a piece. Only its last event has a position: who has got no more than some of it gets them again.

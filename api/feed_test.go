@@ -186,6 +186,17 @@ func TestFeedOfAllKinds(t *testing.T) {
 	}
 }
 
+// Who comes back to where nothing has changed since hears that the broker lives, before he takes it to be lost.
+func TestFeedComesBackToQuiet(t *testing.T) {
+	t.Parallel()
+	_, s := start(t, api.Config{Limits: api.Limits{LongPoll: 50 * time.Millisecond}})
+	c := client(t, api.ClientConfig{Address: s.Addresses()[0], Stall: 2 * time.Second})
+	_, at := until(t, c, api.Position{}, "here ")
+	if seen, again := until(t, c, at, "here "); len(seen) != 1 || again != at {
+		t.Errorf("he hears %q, and is at %v after %v", seen, again, at)
+	}
+}
+
 func TestFeedRefuses(t *testing.T) {
 	t.Parallel()
 	service, s := start(t, api.Config{Limits: api.Limits{Waits: 4, WaitsEach: 1, WaitsReserve: 1}})
