@@ -24,7 +24,8 @@ type flowEvent struct {
 func watchFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error {
 	return func(cmd *cobra.Command, c *api.Client, id api.FlowID) error {
 		ctx := cmd.Context()
-		told, heard := map[string]flowEvent{}, time.Now()
+		told := map[string]flowEvent{}
+		var heard time.Time // no broker that never answered is waited for
 		tell := func(e flowEvent) error {
 			if *asJSON {
 				return cli.PrintLine(cmd.OutOrStdout(), e)

@@ -47,6 +47,9 @@ without a start, or is LOST, it says so, with exit code 1.`,
 			}
 			l := &reader{cmd: cmd, to: cmd.OutOrStdout(), client: c, id: id, follow: follow, at: api.LogQuery{Error: failed, File: file}}
 			if follow {
+				if err := reached(cmd.Context(), c); err != nil {
+					return err
+				}
 				return l.all(cmd.Context())
 			}
 			s, err := c.Job(cmd.Context(), id)

@@ -45,6 +45,9 @@ terminal the list is printed once.`,
 				_, err := fmt.Fprint(cmd.OutOrStdout(), b.text(now(), 0, 0, false))
 				return err
 			}
+			if err := reached(cmd.Context(), c); err != nil {
+				return err
+			}
 			return runTop(cmd, c, f, b)
 		},
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +25,8 @@ as it is then. While the broker is restarted the watching goes on, for up to a m
 
 With --json each line is an event: "job" with the job's status, "removed" with its id,
 "here" and "reset" with a position. --after POSITION goes on behind one of an earlier
-watch. "reset" says that what came behind it is not known any more: list the jobs.
+watch. "reset" says that what came behind it is not known any more, as after a restart of the
+broker: list what you follow, and go on behind the position of "reset".
 
 --kinds job,group,reservation,flow tells of groups, reservations and workflows too, or of
 those alone; with --json by events of these names.
@@ -48,7 +52,10 @@ with --json by events "task", and "ended" with the status of the workflow.`,
 				return err
 			}
 			defer c.Close()
-			err = c.Follow(cmd.Context(), from, patience, func(e api.FeedEvent) error { return printEvent(cmd, e, asJSON) }, follow...)
+			if err := reached(cmd.Context(), c); err != nil {
+				return err
+			}
+			err = c.Follow(cmd.Context(), from, patience, func(e api.FeedEvent) error { return printEvent(cmd, e, follow, asJSON) }, follow...)
 			if interrupted(cmd.Context(), err) {
 				return nil
 			}
@@ -66,12 +73,18 @@ func notWatched(_ *cobra.Command, args []string) error {
 	return cli.BadUsage("%.80q is no workflow: watch tells of all your jobs, or of one workflow; of a job or a group 'gclient wait' awaits the end, 'gclient logs -f' prints what a job writes, and 'gclient status' tells how it is", args[0])
 }
 
-func printEvent(cmd *cobra.Command, e api.FeedEvent, asJSON bool) error {
+// reached is an error where no broker answers: only one that goes away later is waited for.
+func reached(ctx context.Context, c *api.Client) error {
+	_, err := c.Self(ctx)
+	return err
+}
+
+func printEvent(cmd *cobra.Command, e api.FeedEvent, kinds []api.Kind, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if asJSON {
 		return cli.PrintLine(out, e)
 	}
-	text := eventText(&e)
+	text := eventText(&e, kinds)
 	if text == "" {
 		return nil
 	}
@@ -80,7 +93,7 @@ func printEvent(cmd *cobra.Command, e api.FeedEvent, asJSON bool) error {
 }
 
 // eventText is a line for people; "" where there is nothing to tell.
-func eventText(e *api.FeedEvent) string {
+func eventText(e *api.FeedEvent, kinds []api.Kind) string {
 	switch {
 	case e.Job != nil:
 		return fmt.Sprintf("%s  %-9s  %s  %s", e.Job.ID, stateText(e.Job), dash(string(e.Job.Owner)), dash(e.Job.Name)) + because(e.Job.Reason)
@@ -106,9 +119,27 @@ func eventText(e *api.FeedEvent) string {
 	case api.EventRemoved:
 		return printable(e.ID) + "  removed"
 	case api.EventReset:
-		return "changes before this were not told: 'gclient list' shows how the jobs are"
+		return "changes before this were not told, look how it is: " + listsOf(kinds)
 	}
 	return ""
+}
+
+// listsOf names the commands that list what is of some kinds.
+func listsOf(kinds []api.Kind) string {
+	var list []string
+	for _, k := range kinds {
+		command := "'gclient list --groups'" // workflows too
+		switch k {
+		case api.KindJob:
+			command = "'gclient list'"
+		case api.KindReservation:
+			command = "'gclient reservations'"
+		}
+		if !slices.Contains(list, command) {
+			list = append(list, command)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // because is a reason behind a line.
