@@ -63,7 +63,7 @@ func TestSelectAnswers(t *testing.T) {
 func TestSelectRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, want string }{
-		{"--processes 1 --walltime 1", `required flag(s) "slots" not set`},
+		{"--processes 1 --walltime 1", "--slots is missing"},
 		{"--slots FILE --walltime 1", "at least one of the flags in the group [job processes] is required"},
 		{"--slots FILE --job x.jsdl --processes 1", "[job processes]"},
 		{"--slots FILE --processes 1", "--walltime is needed"},

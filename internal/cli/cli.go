@@ -25,6 +25,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gbroker/grid"
 	"gbroker/internal/version"
@@ -106,23 +107,39 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	}
 	var ran *ranError
 	if !errors.As(err, &ran) {
-		err = &exitError{Usage, counted(cmd, err)}
+		err = &exitError{Usage, worded(cmd, err)}
 	}
 	report(stderr, root.Name(), cmd, err)
 	return Code(err)
 }
 
-// counted says what a command takes, in place of cobra's word on the number of its arguments.
-func counted(cmd *cobra.Command, err error) error {
+// worded says what a command takes, in place of cobra's words on its arguments and on the flags that it needs.
+func worded(cmd *cobra.Command, err error) error {
 	_, takes, named := strings.Cut(cmd.Use, " ")
+	missing := missingFlags(cmd)
 	switch n := cmd.Flags().NArg(); {
+	case len(missing) > 0 && strings.HasPrefix(err.Error(), "required flag"):
+		return errors.New(strings.Join(missing, "; "))
 	case !named || !strings.Contains(err.Error(), "arg(s)"):
 		return err
 	case n == 0:
 		return fmt.Errorf("'%s' takes %s, and nothing is given", cmd.CommandPath(), takes)
+	case n == 1:
+		return fmt.Errorf("'%s' takes %s, and 1 word is given: %s", cmd.CommandPath(), takes, cmd.Flags().Arg(0))
 	default:
 		return fmt.Errorf("'%s' takes %s, and %d words are given: %s", cmd.CommandPath(), takes, n, strings.Join(cmd.Flags().Args(), " "))
 	}
+}
+
+// missingFlags says of the flags that a command needs and was not given what they are.
+func missingFlags(cmd *cobra.Command) (list []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !f.Changed {
+			_, usage := pflag.UnquoteUsage(f)
+			list = append(list, fmt.Sprintf("--%s is missing: %s", f.Name, usage))
+		}
+	})
+	return list
 }
 
 // report prints err in one go, and for an error of usage where help is.
@@ -175,35 +192,45 @@ func mark(cmd *cobra.Command) {
 	if !cmd.Runnable() && cmd.HasSubCommands() {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = runGroup
+		cmd.PreRunE = ran(runGroup) // before the flags are asked for that its commands need
 	}
-	if run := cmd.RunE; run != nil {
-		cmd.RunE = func(c *cobra.Command, args []string) error {
-			if err := run(c, args); err != nil {
-				return &ranError{err}
-			}
-			return nil
-		}
+	if cmd.RunE != nil {
+		cmd.RunE = ran(cmd.RunE)
 	}
 	for _, sub := range cmd.Commands() {
 		mark(sub)
 	}
 }
 
+// ran marks what run says.
+func ran(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		if err := run(c, args); err != nil {
+			return &ranError{err}
+		}
+		return nil
+	}
+}
+
 // runGroup is what a command does that only holds others.
 func runGroup(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		hint := ""
-		cmd.SuggestionsMinimumDistance = 2
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			hint = fmt.Sprintf("; did you mean %q?", near[0])
-		}
-		return BadUsage("unknown command %q%s", args[0], hint)
+		return BadUsage("unknown command %q%s", args[0], meant("", cmd, args[0]))
 	}
 	cmd.SetOut(cmd.ErrOrStderr())
 	if err := cmd.Help(); err != nil {
 		return err
 	}
 	return Exit(Usage, nil)
+}
+
+// meant is the command below one that a person may have meant, with the words before it.
+func meant(before string, cmd *cobra.Command, word string) string {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %q?", before+near[0])
+	}
+	return ""
 }
 
 // helpCommand is cobra's, but an unknown topic is an error of usage.
@@ -215,7 +242,11 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return BadUsage("there is no command %q to explain", args)
+				hint := ""
+				if n := len(args) - len(rest); len(rest) > 0 {
+					hint = meant(strings.Join(append(args[:n:n], ""), " "), cmd, rest[0])
+				}
+				return BadUsage("there is no command %q to explain%s", strings.Join(args, " "), hint)
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()

@@ -24,7 +24,15 @@ func program(result error) *cobra.Command {
 	SpanWithin(leaf, new(time.Duration), "for", 0, time.Second, 367*24*time.Hour, "")
 	group := &cobra.Command{Use: "group", Long: "A group."}
 	group.AddCommand(&cobra.Command{Use: "add", RunE: func(*cobra.Command, []string) error { return nil }})
-	root.AddCommand(leaf, group)
+	pair := &cobra.Command{Use: "pair ID DIR", Args: cobra.ExactArgs(2), RunE: leaf.RunE}
+	pair.Flags().String("dir", "", "the folder")
+	site := &cobra.Command{Use: "site", Long: "A site."}
+	site.AddCommand(&cobra.Command{Use: "list", RunE: leaf.RunE})
+	site.PersistentFlags().String("config", "", "the site's `FILE`")
+	if err := errors.Join(pair.MarkFlagRequired("dir"), site.MarkPersistentFlagRequired("config")); err != nil {
+		panic(err)
+	}
+	root.AddCommand(leaf, group, pair, site)
 	return root
 }
 
@@ -52,6 +60,12 @@ func TestExitCodes(t *testing.T) {
 		{"leaf x", BadUsage("no %s", "sense"), 2, "Run 'prog leaf --help'"},
 		{"leaf", nil, 2, "prog: 'prog leaf' takes ID, and nothing is given\n"},
 		{"leaf x y", nil, 2, "prog: 'prog leaf' takes ID, and 2 words are given: x y\n"},
+		{"pair x", nil, 2, "prog: 'prog pair' takes ID DIR, and 1 word is given: x\n"},
+		{"pair x y", nil, 2, "prog: --dir is missing: the folder\n"},
+		{"group", nil, 2, "A group."},
+		{"site", nil, 2, "A site."},
+		{"site lsit", nil, 2, `unknown command "lsit"; did you mean "list"?`},
+		{"site list", nil, 2, "prog: --config is missing: the site's FILE\n"},
 		{"leaf --what x", nil, 2, "unknown flag: --what\n"},
 		{"leaf --cuont=3 x", nil, 2, "unknown flag: --cuont; did you mean --count?\n"},
 		{"leaf --n=z x", nil, 2, "prog: --n z: write a whole number\n"},
@@ -64,13 +78,14 @@ func TestExitCodes(t *testing.T) {
 		{"leaf --for=100000h x", nil, 2, "prog: --for 100000h: write 1s to 367d\n"},
 		{"leaf --for=3d x", nil, 0, ""},
 		{"leav", nil, 2, `unknown command "leav"; did you mean "leaf"?`},
-		{"group", nil, 2, "A group."},
 		{"group foo", nil, 2, `unknown command "foo"`},
 		{"group add", nil, 0, ""},
 		{"", nil, 2, "A program."},
 		{"--help", nil, 0, ""},
 		{"help leaf", nil, 0, ""},
-		{"help nothing", nil, 2, "no command"},
+		{"help nothing", nil, 2, "prog: there is no command \"nothing\" to explain\n"},
+		{"help leav", nil, 2, "prog: there is no command \"leav\" to explain; did you mean \"leaf\"?\n"},
+		{"help site lsit", nil, 2, "prog: there is no command \"site lsit\" to explain; did you mean \"site list\"?\n"},
 		{"completion bash", nil, 0, ""},
 		{"--version", nil, 0, ""},
 	} {
