@@ -112,8 +112,9 @@ func (e *FeedEvent) read(data []byte) (err error) {
 const again = time.Second
 
 // Follow gives the events behind a position as Changes does, and goes on over broken connections and restarts of the
-// broker, for as long as that is away no longer than patience.
-func (c *Client) Follow(ctx context.Context, after Position, patience time.Duration, give func(FeedEvent) error, kinds ...Kind) error {
+// broker, for as long as that is away no longer than patience; away, if there is one, is called before each time that it is
+// asked again for an error.
+func (c *Client) Follow(ctx context.Context, after Position, patience time.Duration, give func(FeedEvent) error, away func(), kinds ...Kind) error {
 	heard := time.Now()
 	for {
 		err := c.Changes(ctx, after, func(e FeedEvent) error {
@@ -128,6 +129,8 @@ func (c *Client) Follow(ctx context.Context, after Position, patience time.Durat
 			return ctx.Err()
 		case err != nil && (!Interrupted(err) || time.Since(heard) > patience):
 			return err
+		case err != nil && away != nil:
+			away()
 		}
 		if err := sleep(ctx, again); err != nil {
 			return err

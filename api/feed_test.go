@@ -27,7 +27,7 @@ func listen(t *testing.T, c *api.Client, after api.Position) <-chan api.FeedEven
 			case <-ctx.Done():
 			}
 			return nil
-		})
+		}, nil)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -96,6 +96,28 @@ func TestFeed(t *testing.T) {
 	service.ForgetChanges()
 	if e := next(t, listen(t, c, before), api.EventReset); e.At == (api.Position{}) || e.At == before {
 		t.Errorf("he is to go on at %v", e.At)
+	}
+}
+
+// Who follows is told that the broker is away, and hears it again when it is back.
+func TestFeedOfABrokerThatIsAway(t *testing.T) {
+	t.Parallel()
+	service, _, c := serve(t, api.Config{Limits: api.Limits{LongPoll: 50 * time.Millisecond, Stream: 300 * time.Millisecond}})
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	away, enough := false, errors.New("enough")
+	err := c.Follow(ctx, api.Position{}, time.Minute, func(api.FeedEvent) error {
+		if away {
+			return enough
+		}
+		service.Fail(fmt.Errorf("test: %w", grid.ErrUnavailable))
+		return nil
+	}, func() {
+		away = true
+		service.Fail(nil)
+	})
+	if !away || !errors.Is(err, enough) {
+		t.Errorf("away was told: %v; then came %v", away, err)
 	}
 }
 

@@ -69,6 +69,9 @@ func (p *program) runCancel(cmd *cobra.Command, args []string, f *cancellation) 
 		return err
 	}
 	ids := all.ids
+	if len(ids) == 0 {
+		cmd.PrintErrln(noneFits)
+	}
 	if f.chosen() && !f.yes {
 		if err := sure(cmd, all.jobs); err != nil {
 			return err

@@ -305,7 +305,10 @@ func printSites(w io.Writer, list []api.Site) error {
 
 // estimates tells how good those of a site were.
 func estimates(e *api.Estimates) string {
-	if e.Waited == 0 {
+	switch {
+	case e.Waited == 0 && e.Started == 1:
+		return "estimates of starts here: the last job did not have to wait"
+	case e.Waited == 0:
 		return fmt.Sprintf("estimates of starts here: of the last %d jobs none had to wait", e.Started)
 	}
 	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }

@@ -111,7 +111,7 @@ func waitFlow(f *flowSubmission) func(*cobra.Command, *api.Client, api.FlowID) e
 func printWhy(w io.Writer, s *api.FlowStatus) error {
 	fmt.Fprintf(w, "%s is %s: %s\n", s.ID, s.State, tasksText(s))
 	if s.PlannedS > 0 {
-		fmt.Fprintf(w, "planned for %.1f s, %d plans made; no run can be shorter than %.1f s, if tasks take what they say\n", s.PlannedS, s.PlansMade, s.BoundS)
+		fmt.Fprintf(w, "planned for %s, %d plans made; no run can be shorter than %s, if tasks take what they say\n", tenths(s.PlannedS), s.PlansMade, tenths(s.BoundS))
 	}
 	t := cli.Table(w)
 	fmt.Fprintln(t, "TASK\tSTATE\tPLANNED\tSITE\tJOB\tWHY")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gbroker/api"
+	"gbroker/grid"
 	"gbroker/internal/cli"
 )
 
@@ -102,10 +103,10 @@ func printFlow(w io.Writer, s *api.FlowStatus) error {
 		}
 	}
 	if s.PlannedS > 0 {
-		fmt.Fprintf(w, "planned   %.1f s, lower bound %.1f s, %d plans made\n", s.PlannedS, s.BoundS, s.PlansMade)
+		fmt.Fprintf(w, "planned   %s, lower bound %s, %d plans made\n", tenths(s.PlannedS), tenths(s.BoundS), s.PlansMade)
 	}
 	if s.MakespanS > 0 {
-		fmt.Fprintf(w, "makespan  %.1f s\n", s.MakespanS)
+		fmt.Fprintf(w, "makespan  %s\n", tenths(s.MakespanS))
 	}
 	fmt.Fprintln(w)
 	t := cli.Table(w)
@@ -261,8 +262,13 @@ func followFlow(cmd *cobra.Command, c *api.Client, s api.FlowStatus, f *flowSubm
 	return nil
 }
 
+// tenths is a span as 'gclient flow plan' tells it.
+func tenths(seconds float64) time.Duration {
+	return grid.FromSeconds(seconds).Duration().Round(100 * time.Millisecond)
+}
+
 func waitForFlow(cmd *cobra.Command, c *api.Client, s api.FlowStatus) (api.FlowStatus, error) {
-	ctx, heard := cmd.Context(), time.Now()
+	ctx, heard, away := cmd.Context(), time.Now(), absenceOf(cmd)
 	bar := newCount(cmd.ErrOrStderr())
 	defer bar.end()
 	for s.State != "ended" {
@@ -270,12 +276,15 @@ func waitForFlow(cmd *cobra.Command, c *api.Client, s api.FlowStatus) (api.FlowS
 		switch {
 		case err == nil:
 			s, heard = next, time.Now()
+			away.over()
 			bar.show(tasksText(&s))
 		case ctx.Err() != nil:
 			return s, stillGoing(ctx, "the workflow", s.ID, err)
 		case !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
 			return s, err
 		default:
+			bar.end()
+			away.begun()
 			pause(ctx, time.Second)
 		}
 	}

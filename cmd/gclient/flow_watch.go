@@ -26,6 +26,7 @@ func watchFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error
 		ctx := cmd.Context()
 		told := map[string]flowEvent{}
 		var heard time.Time // no broker that never answered is waited for
+		away := absenceOf(cmd)
 		tell := func(e flowEvent) error {
 			if *asJSON {
 				return cli.PrintLine(cmd.OutOrStdout(), e)
@@ -40,8 +41,11 @@ func watchFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error
 				return nil
 			case err != nil && (!api.Interrupted(err) || time.Since(heard) > patience+30*time.Second):
 				return err
-			case err == nil:
+			case err != nil:
+				away.begun()
+			default:
 				heard = time.Now()
+				away.over()
 				for _, x := range s.Tasks {
 					e := flowEvent{Name: "task", Task: &x}
 					if before, is := told[x.Name]; is && before.String() == e.String() {

@@ -78,7 +78,7 @@ func followGroup(cmd *cobra.Command, c *api.Client, id grid.GroupID, f submissio
 // waitForGroup returns the status of a group once all of its jobs have ended.
 func waitForGroup(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.GroupID) (api.GroupStatus, error) {
 	s, err := c.Group(ctx, id)
-	heard := time.Now()
+	heard, away := time.Now(), absenceOf(cmd)
 	bar := newCount(cmd.ErrOrStderr())
 	defer bar.end()
 	for {
@@ -87,12 +87,15 @@ func waitForGroup(ctx context.Context, cmd *cobra.Command, c *api.Client, id gri
 			return c.Group(ctx, id)
 		case err == nil:
 			heard = time.Now()
+			away.over()
 			bar.show(fmt.Sprintf("%d of %d have ended", s.Over, s.Jobs))
 		case ctx.Err() != nil:
 			return s, stillGoing(ctx, "the group", id, err)
 		case !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
 			return s, err
 		default:
+			bar.end()
+			away.begun()
 			pause(ctx, time.Second)
 		}
 		s, err = c.WaitGroup(ctx, id)

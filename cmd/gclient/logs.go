@@ -113,6 +113,7 @@ func (l *reader) run(ctx context.Context) error {
 		case interrupted(ctx, err) || ctx.Err() != nil:
 			return nil
 		case err != nil && l.follow && api.Interrupted(err) && time.Since(heard) < patience:
+			l.tell(isAway)
 			pause(ctx, time.Second)
 			continue
 		case errors.Is(err, grid.ErrNotFound) && !l.follow:
@@ -174,7 +175,12 @@ func (l *reader) say(p *api.LogPiece) {
 	case l.at.Run == "" && l.told != "":
 		text = fmt.Sprintf("job %s runs at %s", l.id, p.Site)
 	}
-	if text = printable(strings.TrimSpace(text)); text != "" && text != l.told {
+	l.tell(printable(strings.TrimSpace(text)))
+}
+
+// tell says something on stderr, once.
+func (l *reader) tell(text string) {
+	if !l.silent && text != "" && text != l.told {
 		l.told = text
 		l.cmd.PrintErrf("gclient: %s\n", text)
 	}

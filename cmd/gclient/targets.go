@@ -12,6 +12,9 @@ import (
 	"gbroker/grid"
 )
 
+// noneFits is said of flags that choose nothing: a name may be misspelt.
+const noneFits = "gclient: no job fits the flags"
+
 // targets are what arguments and flags name, each once, in their order.
 type targets struct {
 	ids  []grid.Reference

@@ -166,5 +166,5 @@ func feedBoard(ctx context.Context, c *api.Client, f api.Filter, send func(tea.M
 			send(jobChanged{e})
 		}
 		return nil
-	})
+	}, nil)
 }

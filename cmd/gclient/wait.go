@@ -28,15 +28,17 @@ func waitForEnd(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.
 			fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", id, printable(s.Reason))
 		}
 	}()
-	heard := time.Now()
+	heard, away := time.Now(), absenceOf(cmd)
 	for !s.Terminal() {
 		next, err := c.Wait(ctx, id, s.State)
 		switch {
 		case err == nil:
 			s, heard = next, time.Now()
+			away.over()
 		case ctx.Err() != nil || !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
 			return s, stillGoing(ctx, "job", id, err)
 		default:
+			away.begun()
 			if !pause(ctx, time.Second) {
 				return s, stillGoing(ctx, "job", id, ctx.Err())
 			}

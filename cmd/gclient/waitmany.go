@@ -69,10 +69,12 @@ the waiting goes on, for up to a minute.`,
 			}
 			defer cancel()
 			switch {
+			case len(ids) == 0:
+				cmd.PrintErrln(noneFits)
+			case w.any:
+				return w.first(ctx, cmd, c, ids)
 			case len(ids) == 1:
 				return w.one(ctx, cmd, c, ids[0])
-			case w.any && len(ids) > 0:
-				return w.first(ctx, cmd, c, ids)
 			}
 			return w.all(ctx, cmd, c, ids)
 		}),
@@ -156,6 +158,7 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 	bar := newCount(cmd.ErrOrStderr())
 	defer bar.end()
 	bar.show(fmt.Sprintf("none of %d has ended", len(ids)))
+	gone := absenceOf(cmd)
 	look := func() error {
 		for i := range ids {
 			over, err := hasEnded(stop, c, &ids[i])
@@ -175,7 +178,7 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 	if err == nil {
 		err = look()
 	}
-	pace := patience
+	pace, away := patience, func() { bar.end(); gone.begun() }
 	wanted := make(map[grid.JobID]bool, len(ids))
 	for _, r := range ids {
 		wanted[r.Job] = true
@@ -188,6 +191,7 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 		looked = time.Now()
 		piece, end := context.WithTimeout(stop, pace)
 		err = c.Follow(piece, api.Position{}, patience, func(e api.FeedEvent) error {
+			gone.over()
 			if e.Name == api.EventHere && time.Since(looked) < lookAgain/2 {
 				return look() // it has begun: what ended before shows now
 			}
@@ -195,7 +199,7 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 				return look()
 			}
 			return nil
-		})
+		}, away)
 		end()
 		if errors.Is(err, context.DeadlineExceeded) && stop.Err() == nil {
 			err = look()

@@ -55,7 +55,11 @@ with --json by events "task", and "ended" with the status of the workflow.`,
 			if err := reached(cmd.Context(), c); err != nil {
 				return err
 			}
-			err = c.Follow(cmd.Context(), from, patience, func(e api.FeedEvent) error { return printEvent(cmd, e, follow, asJSON) }, follow...)
+			away := absenceOf(cmd)
+			err = c.Follow(cmd.Context(), from, patience, func(e api.FeedEvent) error {
+				away.over()
+				return printEvent(cmd, e, follow, asJSON)
+			}, away.begun, follow...)
 			if interrupted(cmd.Context(), err) {
 				return nil
 			}

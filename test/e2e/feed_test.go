@@ -29,7 +29,7 @@ func TestFeedOfChanges(t *testing.T) {
 			case <-ctx.Done():
 			}
 			return nil
-		})
+		}, nil)
 	}()
 	defer func() {
 		cancel()
