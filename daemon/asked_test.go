@@ -332,6 +332,21 @@ func TestForgetting(t *testing.T) {
 	if g, err := a.Forget(t.Context(), api.Forgetting{Site: string(b.self), DryRun: true}); err != nil || len(g.Jobs) != 1 {
 		t.Errorf("by its peer ID: %+v, %v", g, err)
 	}
+	own := a.submit("near", "sleep 100", 1)
+	a.until(own, grid.Running)
+	for _, site := range []string{"alpha", string(a.self)} {
+		if f, err := a.Forget(t.Context(), api.Forgetting{Site: site, DryRun: true}); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "at a neighbour") {
+			t.Errorf("a site forgets itself, as %s: %+v, %v", site, f, err)
+		}
+	}
+	for _, former := range []grid.PeerID{"A", "B"} {
+		if err := a.names.keep([]grid.Member{{Name: "gone", Peer: former}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Forget(t.Context(), api.Forgetting{Site: "gone"}); !errors.Is(err, grid.ErrNotFound) || !strings.Contains(err.Error(), "A B") {
+		t.Errorf("two that were called so, one after the other: %v", err)
+	}
 	if _, err := a.End(t.Context(), "alpha.01ABCDEFGHJKMNPQRSTVWXYZ00", api.Ending{As: api.AsDead}); !errors.Is(err, grid.ErrNotFound) {
 		t.Errorf("the end of a job that nobody has: %v", err)
 	}

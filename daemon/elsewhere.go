@@ -134,17 +134,24 @@ func (s service) openAt(ctx context.Context, r *grid.Record, at grid.PeerID, pat
 
 // Forget decides about the jobs of a neighbour, or of a peer that was one.
 func (s administration) Forget(ctx context.Context, who api.Identity, f api.Forgetting) (api.Forgotten, error) {
-	peer := grid.PeerID(f.Site) // one that is no neighbour any more may still have jobs
-	if former := s.site.names.peers(grid.SiteName(f.Site)); len(former) == 1 {
+	peer, former := grid.PeerID(f.Site), s.site.names.peers(grid.SiteName(f.Site)) // one that is no neighbour any more may still have jobs
+	if len(former) == 1 {
 		peer = former[0]
 	}
+	named := false
 	for _, m := range s.site.memberList() {
 		if string(m.Name) == f.Site {
-			peer = m.Peer
+			peer, named = m.Peer, true
 		}
 	}
-	if _, member := s.site.member(peer); !member && !s.has(peer) {
-		return api.Forgotten{}, fmt.Errorf("%w: no neighbour is called %q, and no job is at a peer of that ID", grid.ErrNotFound, f.Site)
+	_, member := s.site.member(peer)
+	switch {
+	case peer == s.site.self, !named && f.Site == string(s.site.facts.Name):
+		return api.Forgotten{}, fmt.Errorf("%w: %s is this site itself: one that is lost is forgotten at a neighbour that has jobs there", grid.ErrInvalid, s.site.facts.Name)
+	case !member && len(former) > 1:
+		return api.Forgotten{}, fmt.Errorf("%w: no neighbour is called %q, and several were: name one by its peer ID, of %v", grid.ErrNotFound, f.Site, former)
+	case !member && !s.has(peer):
+		return api.Forgotten{}, fmt.Errorf("%w: no neighbour is called %q, and no job is at a peer of that ID: 'gclient sites' names the neighbours", grid.ErrNotFound, f.Site)
 	}
 	fates, err := s.site.broker.Forget(ctx, peer, f.Fenced, f.DryRun, who.Name)
 	done := api.Forgotten{Peer: peer}

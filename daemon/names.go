@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"sync"
 
 	"gbroker/grid"
@@ -80,7 +81,7 @@ func (n *names) of(p grid.PeerID) grid.SiteName {
 	return n.last[p]
 }
 
-// peers are those that were last called so.
+// peers are those that were last called so, in order.
 func (n *names) peers(name grid.SiteName) (list []grid.PeerID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,5 +90,6 @@ func (n *names) peers(name grid.SiteName) (list []grid.PeerID) {
 			list = append(list, p)
 		}
 	}
+	slices.Sort(list)
 	return list
 }
