@@ -19,7 +19,7 @@ import (
 //	event: group         data: a GroupStatus               likewise, and so on: each as the list of its kind has it
 //	event: reservation   data: a HeldReservation
 //	event: flow          data: a FlowStatus
-//	event: removed       data: {"id": ID, "kind": KIND}    it is not there any more
+//	event: removed       data: {"id": ID, "kind": KIND}    it is not there any more, or has left this site, which is not its home
 //	event: here          id: POSITION                      all before was told; the first event, after each piece, and when nothing
 //	                                                       came for half a minute
 //	event: reset         id: POSITION                      what came behind the position asked for is not known any more

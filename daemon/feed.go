@@ -39,7 +39,7 @@ type entity struct {
 type changed struct {
 	entity
 	user    grid.User // whose it is
-	removed bool
+	removed bool      // it is in no list here any more
 }
 
 // noted is a change with its number, from 1.
@@ -173,8 +173,8 @@ func (s service) change(ctx context.Context, who api.Identity, c changed) (now a
 	switch c.kind {
 	case api.KindJob:
 		r, known, err := s.site.broker.Job(ctx, grid.JobID(c.id))
-		if now.Job = &r; err != nil || known && !r.Removed {
-			return now, listed(&r), err
+		if now.Job = &r; err != nil || known && listed(&r) {
+			return now, err == nil, err
 		}
 	case api.KindGroup:
 		g, known := s.site.broker.Group(grid.GroupID(c.id))

@@ -206,6 +206,17 @@ func TestFeedIsOfTheJournal(t *testing.T) {
 	put(gone, grid.Deleted(grid.KindGroup, "a.2.all"))
 	put(&grid.Reservation{ID: "s", Holder: alice}, grid.Deleted(grid.KindReservation, "s"))
 	put(nil, grid.Deleted(grid.KindJob, "whose is not known"))
+	record := func(role grid.Role, state grid.State) *grid.Record {
+		r := &grid.Record{Job: grid.Job{ID: "b.1", User: alice}}
+		r.Role, r.State = role, state
+		return r
+	}
+	put(nil, grid.Saved(record(grid.Declined, grid.Ready))) // never listed here
+	owned, left := record(grid.Owning, grid.Assigned), record(grid.Tombstone, grid.Moving)
+	put(nil, grid.Saved(owned))
+	put(owned, grid.Saved(left)) // for another site
+	put(left, grid.Saved(left))
+	put(left, grid.Deleted(grid.KindJob, "b.1"))
 	s.flowChanged("a.3.flow", "alice", true)
 	var got []changed
 	for _, c := range s.feed.list {
@@ -213,7 +224,8 @@ func TestFeedIsOfTheJournal(t *testing.T) {
 	}
 	want := []changed{
 		{entity{api.KindGroup, "a.1.all"}, alice, false}, {entity{api.KindReservation, "r"}, alice, false}, {entity{api.KindJob, "a.1"}, alice, true},
-		{entity{api.KindGroup, "a.2.all"}, alice, true}, {entity{api.KindReservation, "s"}, alice, true}, {entity{api.KindFlow, "a.3.flow"}, alice, true},
+		{entity{api.KindGroup, "a.2.all"}, alice, true}, {entity{api.KindReservation, "s"}, alice, true},
+		{entity{api.KindJob, "b.1"}, alice, false}, {entity{api.KindJob, "b.1"}, alice, true}, {entity{api.KindFlow, "a.3.flow"}, alice, true},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("noted is %+v", got)

@@ -51,12 +51,16 @@ func (s *site) observe(before *grid.Record, change grid.Change) {
 	}
 }
 
-// feedOn notes in the feed of changes what users see of them; what was removed is told once, though its record goes later.
+// feedOn notes in the feed of changes what users see of them; what was removed, or has left this site, is told once, though its
+// record goes later.
 func (s *site) feedOn(before grid.Entity, change grid.Change) {
 	was, known := seen(before)
 	now, is := seen(change.Record)
 	if !is {
 		now, now.removed = was, true
+	}
+	if r, _ := change.Record.(*grid.Record); r != nil && !known && now.removed && !r.Removed {
+		return // it was never listed here
 	}
 	if (is || known) && !(now.removed && was.removed) {
 		s.feed.note(s.broker.JournalID().Life, now)
@@ -67,7 +71,7 @@ func (s *site) feedOn(before grid.Entity, change grid.Change) {
 func seen(e grid.Entity) (c changed, is bool) {
 	switch e := e.(type) {
 	case *grid.Record:
-		return changed{entity{api.KindJob, string(e.Job.ID)}, e.Job.User, e.Removed}, true
+		return changed{entity{api.KindJob, string(e.Job.ID)}, e.Job.User, !listed(e)}, true
 	case *grid.Group:
 		return changed{entity{api.KindGroup, string(e.ID)}, e.User, e.Removed}, true
 	case *grid.Reservation:

@@ -23,7 +23,8 @@ func (p *program) watch() *cobra.Command {
 administrator sees those of all users. What changed several times at once is told once,
 as it is then. While the broker is restarted the watching goes on, for up to a minute.
 
-With --json each line is an event: "job" with the job's status, "removed" with its id,
+With --json each line is an event: "job" with the job's status, "removed" with its id
+where it is not in the list any more (removed, or one of another home that has left),
 "here" and "reset" with a position. --after POSITION goes on behind one of an earlier
 watch. "reset" says that what came behind it is not known any more, as after a restart of the
 broker: list what you follow, and go on behind the position of "reset".
