@@ -28,7 +28,7 @@ func (p *program) alter() *cobra.Command {
 		Short: "Change jobs that wait",
 		Long: `Change jobs that wait, wherever they do. For another walltime, queue or number of processes a job
 comes home first, and a place is searched for it anew; so a job is never started as it was before. Of a job
-that runs only the deadline can be changed. Instants are written as 2026-12-01T08:00 (in your zone), with a zone as
+that runs only the deadline can be changed. Instants are written as 18:00 or 2026-12-01T08:00 (in your zone), with a zone as
 2026-12-01T08:00:00Z, or as a span from now, such as +2h.`,
 		Example: `  gclient alter xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF --walltime 2:30:00
   gclient alter xeon80.01JD3V0QX2M6W8T9Z4C5A7B1EF --deadline +6h --priority 10
@@ -71,7 +71,7 @@ func (f *alterFlags) alteration(cmd *cobra.Command, now time.Time) (to api.Alter
 		if !given(flag) {
 			continue
 		}
-		instant, err := readInstant(at.text, now)
+		instant, err := instantOf(at.text, now)
 		if err != nil {
 			return to, cli.BadUsage("--%s: %v", flag, err)
 		}
@@ -125,18 +125,4 @@ func clockSpan(text string) (time.Duration, error) {
 		seconds = 60*seconds + float64(n)
 	}
 	return time.Duration(min(seconds, float64(math.MaxInt64/time.Second/2))) * time.Second, nil
-}
-
-// readInstant reads an instant, in the zone of the user where it names none, or a span from now.
-func readInstant(text string, now time.Time) (time.Time, error) {
-	if span, is := strings.CutPrefix(text, "+"); is {
-		d, err := readSpan(span)
-		return now.Add(d), err
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return now, cli.BadUsage("%.40q is no instant: write 2026-12-01T08:00, one with a zone, or a span from now, such as +2h", text)
 }

@@ -45,6 +45,8 @@ func openDocument(file string, a additions) (*document, error) {
 	}
 	d, name := &document{text: text}, file
 	switch {
+	case len(bytes.TrimLeft(text, "\ufeff \t\r\n")) == 0 && filepath.Ext(file) != ".jsdl":
+		return nil, cli.Exit(cli.No, fmt.Errorf("%s:1:1: the file is empty: a document starts with <JobDefinition>, a batch script with #! and its interpreter", file))
 	case isScript(text):
 		if err := d.translate(file, a.said); err != nil {
 			return nil, err

@@ -140,8 +140,12 @@ func rateOf(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// instantOf reads an instant of today or tomorrow, a date, or a span from now.
+// instantOf reads an instant of today or tomorrow, a date, in the zone of the user where it names none, or a span from now.
 func instantOf(text string, now time.Time) (time.Time, error) {
+	if span, is := strings.CutPrefix(text, "+"); is {
+		d, err := readSpan(span)
+		return now.Add(d), err
+	}
 	if d, err := grid.ParseSpan(text); err == nil {
 		return now.Add(d), nil
 	}
@@ -155,12 +159,12 @@ func instantOf(text string, now time.Time) (time.Time, error) {
 		}
 		return at, nil
 	}
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			return t, nil
 		}
 	}
-	return now, fmt.Errorf("%.40q is no instant: write 18:00, 2027-01-31T18:00 or 30m", text)
+	return now, fmt.Errorf("%.40q is no instant: write 18:00, 2027-01-31T18:00, one with a zone, or a span from now, such as +2h", text)
 }
 
 func nodesOf(h api.HeldReservation) string {

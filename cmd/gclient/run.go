@@ -69,6 +69,7 @@ it a file from here as that.`,
 	for _, flag := range script.Flags() {
 		directiveFlag(cmd.Flags(), flag, &f.said)
 	}
+	cmd.SetFlagErrorFunc(ofSbatch)
 	return cmd
 }
 
@@ -85,17 +86,25 @@ func piped(in io.Reader) bool {
 // directiveFlag makes an option of sbatch a flag.
 func directiveFlag(flags *pflag.FlagSet, f script.Flag, to *spoken) {
 	does := f.Does
-	form := strings.ReplaceAll(f.Form, "…", "...") // columns are counted in bytes
-	if f.Lacks {
-		form = "[=" + strings.TrimPrefix(form, "[")
-	}
-	if form != "" {
-		does = "`" + form + "`: " + does
+	if f.Lacks { // a switch to pflag, of which the help shows a value in quotes alone
+		does = "`[=" + strings.TrimPrefix(f.Form, "[") + "`: " + does
 	}
 	v := flags.VarPF(&directiveValue{flag: f, to: to}, f.Long, f.Short, does)
 	if f.Form == "" || f.Lacks {
 		v.NoOptDefVal = unsaid
 	}
+}
+
+// ours are words of other commands here, and of documents, for what sbatch calls otherwise.
+var ours = map[string]string{"walltime": "time", "processes": "ntasks", "queue": "partition", "name": "job-name", "memory": "mem", "rerunnable": "requeue", "not-before": "begin"}
+
+// ofSbatch says, of a flag that other commands have, what it is called here.
+func ofSbatch(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && ours[unknown.GetSpecifiedName()] != "" {
+		return fmt.Errorf("%w: the options are those of sbatch, and there it is --%s", err, ours[unknown.GetSpecifiedName()])
+	}
+	return cmd.Root().FlagErrorFunc()(cmd, err)
 }
 
 // unsaid is the value of a flag that is given none. That and the type are as of a switch, of which the help shows no value.
@@ -112,7 +121,7 @@ func (v *directiveValue) Type() string {
 	if v.flag.Form == "" || v.flag.Lacks {
 		return "bool"
 	}
-	return ""
+	return strings.ReplaceAll(v.flag.Form, "…", "...") // columns are counted in bytes
 }
 
 func (v *directiveValue) Set(s string) error {

@@ -46,7 +46,7 @@ func noDirective(cmd *cobra.Command, err error) error {
 		return told
 	}
 	for _, f := range script.Flags() {
-		if name := unknown.GetSpecifiedName(); name == f.Long || name == f.Short {
+		if name := unknown.GetSpecifiedName(); name == f.Long || name == f.Short || ours[name] == f.Long {
 			example := "--" + f.Long
 			if f.Form != "" {
 				example += "=" + f.Form

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/internal/near"
 )
 
 // directive is an entry of a table of directives: all that is known of it.
@@ -117,6 +118,22 @@ func long(table []directive, name string) (*directive, error) {
 	return found, nil
 }
 
+// nearest is the option that somebody may have meant.
+func nearest(table []directive, name string) string {
+	var names []string
+	for _, d := range table {
+		for _, n := range d.names {
+			if word, is := strings.CutPrefix(n, "--"); is {
+				names = append(names, word)
+			}
+		}
+	}
+	if meant := near.Word(strings.TrimPrefix(name, "--"), names...); meant != "" {
+		return fmt.Sprintf("; did you mean --%s?", meant)
+	}
+	return ""
+}
+
 // getopt reads words as getopt(3) does: -n4, -n 4, --nodes=2, --nodes 2, flags together; after is told of what
 // is no option.
 func (j *reading) getopt(table []directive, words []word, program string) {
@@ -129,7 +146,7 @@ func (j *reading) getopt(table []directive, words []word, program string) {
 			case err != nil:
 				j.wrong(w, "%v", err)
 			case d == nil:
-				j.wrong(w, "%s has no such option", program)
+				j.wrong(w, "%s has no such option%s", program, nearest(table, name))
 			case !d.takesValue() && has:
 				j.wrong(w, "%s takes no value", d.names[0])
 			case !d.takesValue() || has || d.lacks:

@@ -126,6 +126,14 @@ func TestDirectivesBesideTheScript(t *testing.T) {
 	if _, err := Parse("job.sh", []byte("#!/bin/sh\n#SBATCH -t 9\n"), o); err == nil || err.Error() != "command line:1:1: --bogus: sbatch has no such option" {
 		t.Errorf("%v", err)
 	}
+	for directive, want := range map[string]string{
+		"--tme=5": "--tme=5: sbatch has no such option; did you mean --time?", "--nodes=-1": "--nodes=-1: -1 is no whole number from 1 to 1048576",
+	} {
+		o.Directives = []string{directive}
+		if _, err := Parse("job.sh", []byte("#!/bin/sh\n#SBATCH -t 9\n"), o); err == nil || err.Error() != "command line:1:1: "+want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 	o.Directives, o.Prefix = nil, "#MY"
 	s, err = Parse("job.sh", []byte("#!/bin/sh\n#PBS -N no\n#MY -N yes\n#SBATCH -J no\n"), o)
 	if err != nil || s.Job.Name != "yes" || s.Job.Program.Dialect != grid.DialectTORQUE {

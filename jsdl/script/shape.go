@@ -43,6 +43,9 @@ type part struct {
 // setNodes reads N, N-M and lists of those: the least is asked for.
 func setNodes(j *reading, v value) error {
 	low, high, ranged := strings.Cut(v.text, "-")
+	if low == "" { // -1, say
+		low, ranged = v.text, false
+	}
 	n, err := count(low, 1, grid.MaxProcesses)
 	if err != nil {
 		return err
