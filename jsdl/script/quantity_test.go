@@ -127,7 +127,7 @@ func TestDirectivesBesideTheScript(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for directive, want := range map[string]string{
-		"--tme=5": "--tme=5: sbatch has no such option; did you mean --time?", "--nodes=-1": "--nodes=-1: -1 is no whole number from 1 to 1048576",
+		"--patition=x": "--patition=x: sbatch has no such option; did you mean --partition?", "--nodes=-1": "--nodes=-1: -1 is no whole number from 1 to 1048576",
 	} {
 		o.Directives = []string{directive}
 		if _, err := Parse("job.sh", []byte("#!/bin/sh\n#SBATCH -t 9\n"), o); err == nil || err.Error() != "command line:1:1: "+want {
