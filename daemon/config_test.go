@@ -97,8 +97,8 @@ func TestConfigMistakes(t *testing.T) {
 			at + `2:50: prices.hours.factor: -1 is out of range: write 0 to 1000` + "\n" + at + `2:63: prices.share: 2 is out of range: write 0.001 to 1` + "\n" + at + `2:76: prices.priority: "x" is no number: write it like 1.5`},
 		{"site: a\nprices: {base: 1, users: [{site: B!, user: \"\", factor: 1001}]}\n", at + `2:34: prices.users.site: the name "B!" has 'B' at position 1: use a-z 0-9 - _, first a letter or digit` + "\n" +
 			at + "2:44: prices.users.user: \"\" is no user name: write it as `id -un` prints it\n" + at + `2:56: prices.users.factor: 1001 is out of range: write 0 to 1000`},
-		{"site: a\nbudgets: {alice: -1, bob: 1e10, carol: x, \"\": 1}\n", at + `2:18: budgets: a budget: -1 is out of range: write 0 to 1e+09` + "\n" +
-			at + `2:27: budgets: a budget: 1e10 is out of range: write 0 to 1e+09` + "\n" + at + `2:40: budgets: a budget: "x" is no number: write it like 1.5` + "\n" +
+		{"site: a\nbudgets: {alice: -1, bob: 1e10, carol: x, \"\": 1}\n", at + `2:18: budgets: a budget: -1 is out of range: write 0 to 1000000000` + "\n" +
+			at + `2:27: budgets: a budget: 1e10 is out of range: write 0 to 1000000000` + "\n" + at + `2:40: budgets: a budget: "x" is no number: write it like 1.5` + "\n" +
 			at + "2:43: budgets: \"\" is no user name: write it as `id -un` prints it"},
 		{"site: a\neach_node: {disk: 5x, clock: 2.4, bandwidth: 10GB}\n", at + `2:19: each_node.disk: "5x" has no unit of bytes: write it like 64GiB, 500MB or 1000000` + "\n" +
 			at + `2:30: each_node.clock: "2.4" is none: write it like 2.4GHz` + "\n" + at + `2:46: each_node.bandwidth: "10GB" is none: write it like 10Gbit/s`},

@@ -196,4 +196,4 @@ func guessAddress(s string) string {
 	}
 }
 
-func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -184,6 +184,20 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
+// A port on an address that is another machine's is told with the way out.
+func TestPortOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	c := newBroker(t, "b").config()
+	c.Listen = []string{"/ip4/192.0.2.199/tcp/4010"}
+	o, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Run(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "/ip4/192.0.2.199/tcp/4010: this machine does not have that address: write one that it has, or 0.0.0.0 for all of them (listen in gbroker.yaml, or --listen)") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // What the libraries call an error is for debugging, and nothing less is written.
 func TestDemoted(t *testing.T) {
 	t.Parallel()

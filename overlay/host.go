@@ -86,6 +86,8 @@ func listenAt(h host.Host, address string) error {
 		return nil
 	case errors.Is(err, syscall.EADDRINUSE) || strings.Contains(err.Error(), "address already in use"):
 		return fmt.Errorf("opening the broker's port on %s: the address is in use by another program: choose another (listen in gbroker.yaml, or --listen)", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL) || strings.Contains(err.Error(), "cannot assign requested address"):
+		return fmt.Errorf("opening the broker's port on %s: this machine does not have that address: write one that it has, or 0.0.0.0 for all of them (listen in gbroker.yaml, or --listen)", address)
 	}
 	return fmt.Errorf("opening the broker's port on %s: %w", address, err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,40 +53,44 @@ func printBatch(w io.Writer, b api.Batch) error {
 	for _, what := range b.Unusable {
 		fmt.Fprintf(w, "not understood, and left out: %s\n", plain(what))
 	}
+	// each is a table of its own, with its own widths
 	t := cli.Table(w)
 	row := func(cells ...any) { fmt.Fprintln(t, strings.Join(texts(cells), "\t")) }
-	row("\nNODE", "CORES", "USED", "MEMORY", "RESOURCES", "PROPERTIES", "NOTE")
+	var wrong error
+	head := func(names ...any) {
+		wrong = cmp.Or(wrong, t.Flush())
+		fmt.Fprintln(w)
+		row(names...)
+	}
+	head("NODE", "CORES", "USED", "MEMORY", "RESOURCES", "PROPERTIES", "NOTE")
 	for _, n := range b.Nodes {
 		row(n.Name, n.Cores, n.Used, memory(n.Memory), amounts(n.Resources), strings.Join(n.Properties, ","), strings.TrimSpace(word(n.Down, "down")+" "+n.Why))
 	}
-	row("\nQUEUE", "LIMIT", "NODES", "NOTE")
+	head("QUEUE", "LIMIT", "NODES", "NOTE")
 	for _, q := range b.Queues {
 		row(q.Name, limit(q.Limit), each(q.Nodes, "all"), strings.TrimSpace(word(q.Default, "default")+" "+q.Closed))
 	}
-	row("\nRUNNING", "USER", "QUEUE", "PROCESSES", "STARTED", "ENDS", "NODES", "JOB")
+	head("RUNNING", "USER", "QUEUE", "PROCESSES", "STARTED", "ENDS", "NODES", "JOB")
 	for _, j := range b.Running {
 		row(j.ID, j.User, j.Queue, j.Processes, moment(j.Started), moment(j.Ends), each(j.Nodes, ""), j.Mark)
 	}
-	row("\nWAITING", "USER", "QUEUE", "PROCESSES", "LIMIT", "STATE", "REASON", "JOB")
+	head("WAITING", "USER", "QUEUE", "PROCESSES", "LIMIT", "STATE", "REASON", "JOB")
 	for _, j := range b.Waiting {
 		row(j.ID, j.User, j.Queue, j.Processes, limit(j.Limit), j.State, j.Reason, j.Mark)
 	}
-	row("\nRESERVATION", "OURS", "USER", "START", "END", "NODES")
+	head("RESERVATION", "OURS", "USER", "START", "END", "NODES")
 	for _, r := range b.Reservations {
 		row(r.Native, r.ID, r.User, moment(r.Start), moment(r.End), each(r.Nodes, ""))
 	}
-	return t.Flush()
+	return cmp.Or(wrong, t.Flush())
 }
 
 // texts are the cells of a row: what comes from outside cannot leave its cell.
 func texts(cells []any) []string {
 	list := make([]string, len(cells))
 	for i, c := range cells {
-		head, text := "", fmt.Sprint(c)
-		if i == 0 && strings.HasPrefix(text, "\n") {
-			head, text = "\n", text[1:]
-		}
-		if list[i] = head + plain(text); text == "" {
+		text := fmt.Sprint(c)
+		if list[i] = plain(text); text == "" {
 			list[i] = "-"
 		}
 	}

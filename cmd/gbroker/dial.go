@@ -43,7 +43,7 @@ func onDaemon(file *string, ask func(cmd *cobra.Command, client *api.Client, arg
 func dial(ctx context.Context, cfg daemon.Config) (*api.Client, error) {
 	ready, err := daemon.ReadReady(ctx, cfg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the daemon of %s does not run: start it with `gbroker run` first: %w", cfg.Site, grid.ErrUnavailable)
+		return nil, fmt.Errorf("the daemon of %s does not run: start it with `gbroker run --config %s`: %w", cfg.Site, cfg.File, grid.ErrUnavailable)
 	}
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func printBook(w io.Writer, list []api.HeldReservation) error {
 		if h.Job != nil {
 			job = string(*h.Job)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s@%s\t%s %s\t%s\t%s\t%s\t%s\t\n", h.ID, h.Site, h.User, h.Home, h.State, strings.Join(strings.Fields(h.Reason), " "), at(h.Start), at(h.End), job, reservedOf(h))
+		fmt.Fprintf(t, "%s\t%s\t%s@%s\t%s\t%s\t%s\t%s\t%s\t\n", h.ID, h.Site, h.User, h.Home, strings.Join(strings.Fields(h.State+" "+h.Reason), " "), at(h.Start), at(h.End), job, reservedOf(h))
 	}
 	return t.Flush()
 }
