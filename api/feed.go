@@ -1,10 +1,10 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -157,7 +157,7 @@ func (s *Server) stream(ctx context.Context, r *request, at Position, kinds []Ki
 	r.w.WriteHeader(http.StatusOK)
 	for {
 		extend(r.rc.SetWriteDeadline, s.limits.Body)
-		if _, err := r.w.Write(s.events(piece)); err != nil || r.rc.Flush() != nil || ctx.Err() != nil {
+		if s.write(r.w, piece) != nil || r.rc.Flush() != nil || ctx.Err() != nil {
 			return nil // the answer has begun: who reads it sees its end
 		}
 		if piece, err = s.piece(ctx, r, piece.Next, kinds); err != nil {
@@ -174,31 +174,32 @@ func (s *Server) piece(ctx context.Context, r *request, at Position, kinds []Kin
 	return s.service.Changes(quiet, r.who, at, kinds)
 }
 
-// events writes a piece. Only its last event has a position: who has got no more than some of it gets them again.
-func (s *Server) events(piece Changes) []byte {
-	var b bytes.Buffer
-	event := func(name string, data any) {
+// write writes a piece, event by event: of who takes nothing there is one that waits. Only the last has a position: who has got no
+// more than some of them gets them again.
+func (s *Server) write(w io.Writer, piece Changes) error {
+	for i := range piece.List {
+		c := &piece.List[i]
+		name, data := string(c.Kind), any(Removal{c.ID, c.Kind})
+		if c.Removed {
+			name = EventRemoved
+		} else {
+			data = s.told(c)
+		}
 		text, err := json.Marshal(data)
 		if err != nil {
 			s.log.Error("a change cannot be written as JSON", "error", err)
-			return
-		}
-		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, text)
-	}
-	for i := range piece.List {
-		c := &piece.List[i]
-		if c.Removed {
-			event(EventRemoved, Removal{c.ID, c.Kind})
 			continue
 		}
-		event(string(c.Kind), s.told(c))
+		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, text); err != nil {
+			return err
+		}
 	}
 	last := EventHere
 	if piece.Reset {
 		last = EventReset
 	}
-	fmt.Fprintf(&b, "event: %s\nid: %s\ndata: {}\n\n", last, piece.Next)
-	return b.Bytes()
+	_, err := fmt.Fprintf(w, "event: %s\nid: %s\ndata: {}\n\n", last, piece.Next)
+	return err
 }
 
 // told is how something is, as the list of its kind has it.

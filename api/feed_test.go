@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -216,6 +218,46 @@ func TestFeedComesBackToQuiet(t *testing.T) {
 	_, at := until(t, c, api.Position{}, "here ")
 	if seen, again := until(t, c, at, "here "); len(seen) != 1 || again != at {
 		t.Errorf("he hears %q, and is at %v after %v", seen, again, at)
+	}
+}
+
+// Who takes nothing of what he asked for has no more of it waiting here than one event.
+func TestFeedOfWhoTakesNothing(t *testing.T) {
+	const feeds, jobs, reason = 16, 100, 64 << 10
+	service, s, c := serve(t, api.Config{})
+	_, begin := until(t, c, api.Position{}, "here ")
+	for i := range jobs {
+		job, err := c.Submit(t.Context(), api.Submission{Key: fmt.Sprint(i), Document: plain})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := service.Change(job.ID, func(r *grid.Record) { r.Reason = strings.Repeat("x", reason) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held := func() int64 {
+		runtime.GC()
+		runtime.GC() // pools keep what they have over one
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := held()
+	for range feeds {
+		conn, err := net.Dial("unix", strings.TrimPrefix(s.Addresses()[0], "unix://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := fmt.Fprintf(conn, "GET /v1/changes?after=%v HTTP/1.1\r\nHost: gbroker\r\n\r\n", begin); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 15)); err != nil { // the answer has begun
+			t.Fatal(err)
+		}
+	}
+	if grown := held() - before; grown > feeds*jobs*reason/8 {
+		t.Errorf("%d MiB are kept for %d feeds of which nobody takes anything", grown>>20, feeds)
 	}
 }
 

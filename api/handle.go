@@ -248,7 +248,7 @@ func (r *request) file() (id grid.JobID, path string, err error) {
 // patiently runs a call that waits, for at most d, or until the server stops.
 func (s *Server) patiently(r *request, d time.Duration, call func(context.Context) error) error {
 	if !s.waits.take(r.who.Name, 1, r.who.Administrator) {
-		return fmt.Errorf("too many requests are waiting, try again: %w", grid.ErrUnavailable)
+		return fmt.Errorf("too many requests are waiting (of one user %d at most, watches and waits that go on): end some, or try again: %w", s.limits.WaitsEach, grid.ErrUnavailable)
 	}
 	defer s.waits.give(r.who.Name, 1)
 	ctx, cancel := context.WithTimeout(r.Context(), d)

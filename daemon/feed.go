@@ -15,8 +15,8 @@ import (
 // mostChanges is how many changes the feed remembers; where half as many things have changed it forgets older ones.
 const mostChanges = 1 << 13
 
-// mostAtOnce is how many things a piece of the feed has at most.
-const mostAtOnce = 256
+// mostAtOnce is how many things a piece of the feed has at most: their records are kept for who takes nothing, for each of his feeds.
+const mostAtOnce = 32
 
 // feed remembers what has changed, of any kind, each when that was durable: all that did in the present life of the journal, or
 // as much as it can hold. A position in it is that life, and how many changes this program has noted so far: it never goes back,
