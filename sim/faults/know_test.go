@@ -42,15 +42,15 @@ func TestAWishThatATwinHasRecorded(t *testing.T) {
 	t.Parallel()
 	x := newScene(t)
 	x.a.disk.records["job"] = &grid.Record{}
-	if !x.a.recorded("job") {
+	if !x.a.recorded("job", at(900)) {
 		t.Error("a site that never had a duplicate is not held to it")
 	}
 	x.a.copied = at(50)
-	if x.a.recorded("job") {
+	if x.a.recorded("job", at(900)) {
 		t.Error("its duplicate has recorded it, and it is held to that")
 	}
 	x.a.disk.records["job"].CancelRequested = true
-	if !x.a.recorded("job") {
+	if !x.a.recorded("job", at(900)) {
 		t.Error("it has recorded it, and is not held to it")
 	}
 }

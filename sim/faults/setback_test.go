@@ -309,3 +309,30 @@ func TestOneThatComesLateIsNotLate(t *testing.T) {
 		t.Error("out of every queue ever since, and nobody minds")
 	}
 }
+
+// The answer that a wish is recorded does not count where its home has lost that while the answer was on the way, with the words beside
+// its journal.
+func TestAnAnswerOnTheWayOverASetBack(t *testing.T) {
+	t.Parallel()
+	wished := &grid.Record{CancelRequested: true}
+	for name, c := range map[string]struct {
+		lapse  lapse
+		record *grid.Record
+		counts bool
+	}{
+		"nothing was lost":          {lapse{since: at(100), at: at(200), words: true}, &grid.Record{}, true}, // long before
+		"with the words beside":     {lapse{since: at(850), at: at(950), words: true}, &grid.Record{}, false},
+		"these stay":                {lapse{since: at(850), at: at(950)}, &grid.Record{}, true},
+		"these stay of no job":      {lapse{since: at(850), at: at(950)}, nil, false},
+		"others have said it again": {lapse{since: at(850), at: at(950), words: true}, wished, true},
+	} {
+		x := newScene(t)
+		x.a.lapses = []lapse{c.lapse}
+		if c.record != nil {
+			x.a.disk.records["job"] = c.record
+		}
+		if got := x.a.recorded("job", at(900)); got != c.counts {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

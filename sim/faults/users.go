@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
@@ -254,7 +255,7 @@ func (c *customer) cancel() {
 		}
 	}
 	c.asked++
-	recorded := false
+	recorded, asked := false, w.now
 	if h := &at.host; c.id != "" && h.up && h.Core() != nil && !h.frozen {
 		f := w.truth.facts[c.id]
 		f.wished = true
@@ -270,7 +271,7 @@ func (c *customer) cancel() {
 		}, func(a core.Answer) {
 			if a.Err == nil {
 				recorded = true
-				if f.cancel == 0 && a.Record.CancelRequested && to == c.s && c.s.recorded(c.id) {
+				if f.cancel == 0 && a.Record.CancelRequested && to == c.s && c.s.recorded(c.id, asked) {
 					f.cancel = w.now
 				}
 			}
@@ -283,11 +284,13 @@ func (c *customer) cancel() {
 	})
 }
 
-// recorded tells that a wish that was said to be recorded at the home is in the journal of s. Where s
-// has had a duplicate, that one may have answered: nobody can tell s of it before somebody has met both.
-func (s *site) recorded(id grid.JobID) bool {
+// recorded tells that a wish that was said to be recorded at the home is to be in the journal of s. Where s
+// has had a duplicate, that one may have answered: nobody can tell s of it before somebody has met both. And s may have
+// lost it, with what it had written beside, while its answer was on the way: since the wish was asked for.
+func (s *site) recorded(id grid.JobID, asked grid.Tick) bool {
 	r := s.disk.records[id]
-	return s.copied == 0 || r != nil && r.CancelRequested
+	lost := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at >= asked && (l.words || r == nil) })
+	return s.copied == 0 && !lost || r != nil && r.CancelRequested
 }
 
 // owner is the site that has the job by the journals, if one has.
