@@ -206,8 +206,12 @@ its own signed record. NAME may be its peer ID, where several call themselves al
 				return err
 			}
 			offers = slices.DeleteFunc(offers, func(s api.Site) bool { return string(s.Name) != args[0] && string(s.Peer) != args[0] })
-			if len(offers) != 1 {
-				return fmt.Errorf("%w: %d sites that neighbours propose are %q: `gbroker neighbour offers` lists them, and a peer ID names one", grid.ErrNotFound, len(offers), args[0])
+			switch len(offers) {
+			case 0:
+				return fmt.Errorf("%w: no site that neighbours propose is called %q: `gbroker neighbour offers` lists them", grid.ErrNotFound, args[0])
+			case 1:
+			default:
+				return fmt.Errorf("%w: %d sites that neighbours propose are called %q: `gbroker neighbour offers` lists them, and a peer ID names one", grid.ErrNotFound, len(offers), args[0])
 			}
 			m, err := daemon.ParseLine(fmt.Sprintf("%s %s %s", offers[0].Name, offers[0].Peer, strings.Join(offers[0].Addresses, ",")))
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -133,8 +134,26 @@ func (v *directiveValue) Set(s string) error {
 	return nil
 }
 
+// stands is an error where a file is not here that goes along with a command, of which there is no document to name a place in.
+func stands(p *grid.Program) error {
+	for _, f := range []struct{ name, hint string }{
+		{p.Executable, "; a program that the site has is named without a slash, or by its absolute path"}, {p.Input, ""},
+	} {
+		if f.name == "" || filepath.IsAbs(f.name) {
+			continue
+		}
+		if _, err := os.Stat(f.name); errors.Is(err, fs.ErrNotExist) {
+			return cli.Exit(cli.No, fmt.Errorf("there is no file %s here%s", f.name, f.hint))
+		}
+	}
+	return nil
+}
+
 // runCommand hands a command in and sees it through.
 func (p *program) runCommand(cmd *cobra.Command, made *script.Script, f submission) error {
+	if err := stands(&made.Job.Program); err != nil {
+		return err
+	}
 	d := &document{}
 	d.take(made)
 	if err := d.open("the job", "."); err != nil {

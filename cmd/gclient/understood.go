@@ -96,6 +96,17 @@ func moment(at grid.Tick) *time.Time {
 	return &t
 }
 
+// limitText is the value of a limit in its unit.
+func limitText(l grid.Limit) string {
+	switch l.Name {
+	case grid.LimitCPU:
+		return span(float64(l.Value))
+	case grid.LimitFiles, grid.LimitThreads:
+		return fmt.Sprint(l.Value)
+	}
+	return grid.FormatSize(l.Value)
+}
+
 // lines tells it in words, one line each, but for the program.
 func (u *understood) lines(line func(name, value string)) {
 	names := func(name string, list []grid.SiteName) {
@@ -106,7 +117,7 @@ func (u *understood) lines(line func(name, value string)) {
 		line(name, strings.Join(words, ", "))
 	}
 	for _, l := range u.Limits {
-		line("limit", fmt.Sprintf("%s %d", l.Name, l.Value))
+		line("limit", string(l.Name)+" "+limitText(l))
 	}
 	line("account", u.Account)
 	names("only at", u.Only)

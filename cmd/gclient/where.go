@@ -34,7 +34,8 @@ system itself reckons ("-" where later jobs may overtake it, so that no bound ho
 START and the walltime at that site's speed. PRICE, where a site has one, is that of a core and hour. The job would go to the site marked *.
 
 Of a job that may run at several sites at once it also tells the sites that would have parts of it, the processes and nodes
-at each and when all begin and end; or why one site would have it, or none. Of a sweep it tells the first job.`,
+at each and when all begin and end; or why one site would have it, or none. Of a sweep it tells the first job. A job that is held, is not to start yet or depends on
+others is told as if it were to start now.`,
 		Example: `  gclient where job.jsdl
   gclient where job.sh
   gclient where -D --time=2:00:00 --fee 5 job.sh input.dat
@@ -81,6 +82,9 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 			} else if err := printProspects(cmd.OutOrStdout(), found); err != nil {
 				return err
 			}
+			if why := keptBack(&d.parsed.Job.Terms, time.Now()); why != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "gclient: it would be kept back at its home: %s. The times are as if it were to start now\n", why)
+			}
 			if why := beyondFee(d.parsed.Job.Terms.Fee, found.Sites); why != "" {
 				warnings(cmd, []string{why})
 			}
@@ -95,6 +99,21 @@ at each and when all begin and end; or why one site would have it, or none. Of a
 	cmd.Flags().StringArrayVar(&include, "include", nil, "this `PATH` would be sent too, as with 'gclient submit'")
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// keptBack is why a job would not be given a place at once, which those who are asked are not told.
+func keptBack(t *grid.Terms, now time.Time) string {
+	var why []string
+	if t.Held {
+		why = append(why, "until it is released")
+	}
+	if at := t.NotBefore.Time(); t.NotBefore != 0 && at.After(now) {
+		why = append(why, "until "+at.Local().Format("2006-01-02 15:04:05"))
+	}
+	if len(t.After) > 0 {
+		why = append(why, "for what other jobs come to")
+	}
+	return strings.Join(why, ", and ")
 }
 
 // nobody says that no site can run a job: now, or at all.
