@@ -61,6 +61,6 @@ func asking(done api.Asking) string {
 	if len(done.Asked) == 0 {
 		return "The broker goes on."
 	}
-	return fmt.Sprintf("The broker goes on when %s answered what the other one did; until then it starts nothing.\n"+
+	return fmt.Sprintf("The broker goes on when all that it asks have answered what the other one did: %s. Until then it starts nothing.\n"+
 		"One that will not come back: `gbroker forget NAME`. `gbroker status` shows who is left.", strings.Join(done.Asked, ", "))
 }

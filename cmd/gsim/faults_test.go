@@ -136,7 +136,7 @@ func TestFaultsRefuses(t *testing.T) {
 		{[]string{"--seeds", "1-2", "--profile", "doom"}, cli.Usage, "there are all, calm"},
 		{[]string{"--seeds", "1-2", "--break", "no-lease,luck"}, cli.Usage, `there is no rule "luck"`},
 		{[]string{"--seeds", "1-2", "--trace", t.TempDir()}, cli.Failed, "is a directory"},
-		{[]string{"--seeds", "1-2", "3"}, cli.Usage, "unknown command"},
+		{[]string{"--seeds", "1-2", "3"}, cli.Usage, "takes nothing besides its flags, and 1 word is given: 3"},
 	} {
 		code, out, errs := gsim(t.Context(), append([]string{"faults"}, c.args...)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) {

@@ -78,7 +78,7 @@ func TestSelectRefusesWhatMakesNoSense(t *testing.T) {
 		{"--slots FILE --processes 1 --walltime 1 --max-sites -1", "at most -1 sites"},
 		{"--slots FILE --processes 1 --walltime 1 --min-per-site 2", "at least 2 pieces per site, of 1 pieces in all"},
 		{"--slots FILE --processes 1 --walltime 1 --first last", `--first "last": start or end`},
-		{"--slots FILE --processes 1 --walltime 1 more", `unknown command "more"`},
+		{"--slots FILE --processes 1 --walltime 1 more", `takes nothing besides its flags, and 1 word is given: more`},
 	} {
 		if code, out, errs := runGsim(t, free, c.args); code != 2 || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("gsim select %s: exit code %d, %s%s\nwant %q", c.args, code, out, errs, c.want)

@@ -117,10 +117,14 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 func worded(cmd *cobra.Command, err error) error {
 	_, takes, named := strings.Cut(cmd.Use, " ")
 	missing := missingFlags(cmd)
+	nothing := !cmd.HasSubCommands() && strings.HasPrefix(err.Error(), "unknown command") // cobra takes its word for a command
+	if nothing {
+		takes = "nothing besides its flags"
+	}
 	switch n := cmd.Flags().NArg(); {
 	case len(missing) > 0 && strings.HasPrefix(err.Error(), "required flag"):
 		return errors.New(strings.Join(missing, "; "))
-	case !named || !strings.Contains(err.Error(), "arg(s)"):
+	case !nothing && (!named || !strings.Contains(err.Error(), "arg(s)")):
 		return err
 	case n == 0:
 		return fmt.Errorf("'%s' takes %s, and nothing is given", cmd.CommandPath(), takes)

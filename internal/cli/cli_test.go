@@ -27,7 +27,7 @@ func program(result error) *cobra.Command {
 	pair := &cobra.Command{Use: "pair ID DIR", Args: cobra.ExactArgs(2), RunE: leaf.RunE}
 	pair.Flags().String("dir", "", "the folder")
 	site := &cobra.Command{Use: "site", Long: "A site."}
-	site.AddCommand(&cobra.Command{Use: "list", RunE: leaf.RunE})
+	site.AddCommand(&cobra.Command{Use: "list", Args: cobra.NoArgs, RunE: leaf.RunE})
 	site.PersistentFlags().String("config", "", "the site's `FILE`")
 	if err := errors.Join(pair.MarkFlagRequired("dir"), site.MarkPersistentFlagRequired("config")); err != nil {
 		panic(err)
@@ -65,6 +65,7 @@ func TestExitCodes(t *testing.T) {
 		{"group", nil, 2, "A group."},
 		{"site", nil, 2, "A site."},
 		{"site lsit", nil, 2, `unknown command "lsit"; did you mean "list"?`},
+		{"site list x --config f", nil, 2, "prog: 'prog site list' takes nothing besides its flags, and 1 word is given: x\n"},
 		{"site list", nil, 2, "prog: --config is missing: the site's FILE\n"},
 		{"leaf --what x", nil, 2, "unknown flag: --what\n"},
 		{"leaf --cuont=3 x", nil, 2, "unknown flag: --cuont; did you mean --count?\n"},
