@@ -18,7 +18,9 @@ func batchCommand() *cobra.Command {
 		Short: "See the batch system as the broker does, and act on it by hand",
 		Long: `The commands below batch go through the same driver as the daemon, with the same
 configuration, beside a running daemon or without one. What they submit and reserve carries
-the mark "hand", so that no daemon takes it for its own, and is noted in data/hand.`,
+the mark "hand", so that no daemon takes it for its own, and is noted in data/hand.
+By hand the embedded system is one of its own, over nodes like the daemon's: the snapshot, which is
+of the daemon's, does not show what was handed to it, and it starts what waits only while a command runs.`,
 	}
 	file := configFlag(cmd)
 	limit := cmd.PersistentFlags().Duration("timeout", time.Minute, "give up after this long")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -132,7 +133,16 @@ func checkFolder(dir string, outputs []grid.Output, force bool) error {
 }
 
 func openFolder(dir string) (*os.Root, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if dir == "" { // a variable of a script that is not set
+		return nil, cli.BadUsage("the folder for the output has no name: give one")
+	}
+	var wrong *fs.PathError
+	err := os.MkdirAll(dir, 0o777)
+	switch {
+	case err == nil:
+	case errors.Is(err, syscall.ENOTDIR) && errors.As(err, &wrong):
+		return nil, cli.Exit(cli.No, fmt.Errorf("%s is a file, and the output needs a folder: give another", wrong.Path))
+	default:
 		return nil, cli.Exit(cli.No, fmt.Errorf("making the folder for the output: %w", err))
 	}
 	root, err := os.OpenRoot(dir)
