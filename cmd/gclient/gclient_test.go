@@ -274,4 +274,8 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("%s: %q, want %q", state, got, want)
 		}
 	}
+	lost := api.Status{State: grid.Lost.String(), CancelRequested: true, Reason: "cancelled; its earlier run may go on"}
+	if got := cancelled(&lost); got != "is LOST: cancelled; its earlier run may go on" {
+		t.Errorf("LOST by the cancel: %q", got)
+	}
 }

@@ -114,6 +114,9 @@ func cancelled(s *api.Status) string {
 	case grid.Finished.String(), grid.StageOut.String():
 		return "is not running any more; its output is coming home"
 	}
+	if s.State == grid.Lost.String() && s.CancelRequested { // by the cancel, perhaps
+		return "is LOST: " + printable(s.Reason)
+	}
 	return "had ended already: " + s.State
 }
 
