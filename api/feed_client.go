@@ -118,11 +118,12 @@ func (c *Client) Follow(ctx context.Context, after Position, patience time.Durat
 	heard := time.Now()
 	for {
 		err := c.Changes(ctx, after, func(e FeedEvent) error {
-			heard = time.Now()
 			if e.At != (Position{}) {
 				after = e.At
 			}
-			return give(e)
+			err := give(e)
+			heard = time.Now() // what it takes is not the broker's absence
+			return err
 		}, kinds...)
 		switch {
 		case ctx.Err() != nil:

@@ -221,6 +221,40 @@ func TestFeedComesBackToQuiet(t *testing.T) {
 	}
 }
 
+// Who takes his time over an event, as a terminal that is stopped does, goes on behind it, though the connection is lost meanwhile.
+func TestFollowerTakesHisTime(t *testing.T) {
+	t.Parallel()
+	service, s := start(t, api.Config{Limits: api.Limits{LongPoll: 50 * time.Millisecond}})
+	c := client(t, api.ClientConfig{Address: s.Addresses()[0], Stall: 200 * time.Millisecond})
+	job, err := c.Submit(t.Context(), api.Submission{Key: "k", Document: plain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	enough, paused := errors.New("enough"), false
+	err = c.Follow(ctx, api.Position{}, 500*time.Millisecond, func(e api.FeedEvent) error {
+		switch {
+		case e.Job != nil:
+			return enough
+		case paused:
+			return nil
+		}
+		paused = true
+		if err := service.Change(job.ID, func(r *grid.Record) { r.State = grid.Running }); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+		return nil
+	}, nil)
+	if !errors.Is(err, enough) {
+		t.Errorf("he hears nothing more: %v", err)
+	}
+}
+
 // Who takes nothing of what he asked for has no more of it waiting here than one event.
 func TestFeedOfWhoTakesNothing(t *testing.T) {
 	const feeds, jobs, reason = 16, 100, 64 << 10
