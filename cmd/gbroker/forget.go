@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"gbroker/api"
+	"gbroker/grid"
 	"gbroker/internal/cli"
 )
 
@@ -59,6 +61,7 @@ func forget(cmd *cobra.Command, client *api.Client, f api.Forgetting, yes, asJSO
 	}
 	if !asJSON {
 		printFates(cmd, f.Site, plan)
+		warnOfLiving(cmd, client, f.Site, plan.Peer)
 	}
 	f.DryRun = only
 	if !only {
@@ -78,6 +81,14 @@ func forget(cmd *cobra.Command, client *api.Client, f api.Forgetting, yes, asJSO
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten: %d jobs were decided.\n", f.Site, len(plan.Jobs))
 	}
 	return nil
+}
+
+// warnOfLiving says that a site which is to be forgotten lives: that may be meant, as its journal may be lost.
+func warnOfLiving(cmd *cobra.Command, client *api.Client, site string, peer grid.PeerID) {
+	sites, err := client.Sites(cmd.Context())
+	if err == nil && slices.ContainsFunc(sites, func(s api.Site) bool { return s.Peer == peer && s.State == grid.Alive.String() }) {
+		cmd.PrintErrf("gbroker: %s is alive, and forget is for a site that will not come back. To end its jobs there is 'gclient cancel', to send no more jobs there 'send: false' in neighbours.yaml.\n", site)
+	}
 }
 
 func printFates(cmd *cobra.Command, site string, done api.Forgotten) {
