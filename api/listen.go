@@ -20,8 +20,9 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	if err := checkSocket(path); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder of socket %s: %w", path, err)
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of socket %s: %w: `install -d -o %d %s` as root makes it for this user, or write another socket", path, err, os.Getuid(), folder)
 	}
 	if err := clearStale(path); err != nil {
 		return nil, err

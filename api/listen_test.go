@@ -1,8 +1,10 @@
 package api
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,6 +73,19 @@ func TestATakenPortHasAWayOut(t *testing.T) {
 	}
 	defer l.Close()
 	if _, err := listenTCP(l.Addr().String()); err == nil || !strings.Contains(err.Error(), "another program has that port: choose another (api in gbroker.yaml)") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A folder of the socket that cannot be made is told with the way out.
+func TestFolderOfTheSocket(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := listenUnix(filepath.Join(file, "sub", "s"))
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("`install -d -o %d %s/sub` as root makes it for this user, or write another socket", os.Getuid(), file)) {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,6 +51,7 @@ func Examine(ctx context.Context, file string, o DoctorOptions, tell func(Findin
 	}
 	d.fine("configuration", "%s is right", file)
 	d.ports()
+	d.socket()
 	d.mail()
 	if cfg.Batch.System == Pool {
 		d.untried("batch system", "a pool has its computers while its daemon runs: `gbroker pool list --config %s` says which", file)

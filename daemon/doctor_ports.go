@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 
 	ma "github.com/multiformats/go-multiaddr"
@@ -30,6 +32,23 @@ func (d *doctor) ports() {
 	if !ill {
 		d.fine("port", "the daemon can listen on %s", strings.Join(d.cfg.Listen, ", "))
 	}
+}
+
+// socket: its folder is made by the daemon, where its user may.
+func (d *doctor) socket() {
+	folder := filepath.Dir(d.cfg.Socket)
+	there := folder
+	for there != filepath.Dir(there) {
+		if _, err := os.Stat(there); err == nil {
+			break
+		}
+		there = filepath.Dir(there)
+	}
+	if unix.Access(there, unix.W_OK) == nil {
+		d.fine("socket", "users find it at %s", d.cfg.Socket)
+		return
+	}
+	d.untried("socket", "this user may not write to %s: `install -d -o %d %s` as root makes the folder of the socket, and a service has it made at each start by RuntimeDirectory", there, os.Getuid(), folder)
 }
 
 // wantedPort is an address that a field of the configuration has the daemon listen on; address is it as HOST:PORT.

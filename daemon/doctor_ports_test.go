@@ -3,6 +3,7 @@ package daemon
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"gbroker/grid"
@@ -18,6 +19,7 @@ func TestDoctorOfPorts(t *testing.T) {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	c := initSite(t)
+	c.Listen = []string{"/ip4/127.0.0.1/tcp/0"} // a broker of the machine may have the usual one
 	check := func(change func(*Config)) []Finding {
 		return said(t, Embedded, nil, (*doctor).ports, func(to *Config) { *to = c; change(to) })
 	}
@@ -38,4 +40,22 @@ func TestDoctorOfPorts(t *testing.T) {
 	}
 	defer remove()
 	expect(t, "its own", check(func(c *Config) { c.Listen = []string{"/ip4/127.0.0.1/tcp/" + port} }), Fine, "the daemon runs", port)
+}
+
+// The doctor tells of a folder of the socket that the daemon's user may not make: its first start would end with that.
+func TestDoctorOfTheSocket(t *testing.T) {
+	t.Parallel()
+	c := initSite(t)
+	check := func(folder string) []Finding {
+		return said(t, Embedded, nil, (*doctor).socket, func(to *Config) { *to = c; to.Socket = filepath.Join(folder, "gbroker.sock") })
+	}
+	closed := t.TempDir()
+	expect(t, "to be made", check(filepath.Join(closed, "a", "b")), Fine, "users find it at "+closed+"/a/b/gbroker.sock")
+	if os.Geteuid() == 0 {
+		t.Skip("no mode keeps root from a folder")
+	}
+	if err := os.Chmod(closed, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "not to be made", check(filepath.Join(closed, "a", "b")), Untried, "may not write to "+closed+":", "install -d -o ", closed+"/a/b` as root", "RuntimeDirectory")
 }
