@@ -128,7 +128,7 @@ func memory(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return grid.FormatSize(n)
+	return cli.Size(n)
 }
 
 func amounts(m map[string]int64) string {

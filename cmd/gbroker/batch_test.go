@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbroker/api"
 	"gbroker/internal/cli"
 	"gbroker/test/fakebatch"
 	"gbroker/test/fakebatch/batch"
@@ -71,5 +72,18 @@ func TestSnapshotWithoutCommands(t *testing.T) {
 	_, errs, code := gbroker(t, "batch", "snapshot", "--config", file)
 	if code != 3 || !strings.Contains(errs, "asking openpbs") || !strings.Contains(errs, "/nowhere") {
 		t.Errorf("ends with %d: %s", code, errs)
+	}
+}
+
+// The tables of a snapshot have widths of their own, and memory is told as elsewhere.
+func TestTablesOfASnapshot(t *testing.T) {
+	t.Parallel()
+	var w strings.Builder
+	b := api.Batch{System: "pool", Nodes: []api.BatchNode{{Name: "n", Cores: 1, Memory: 12341828 << 10}}, Reservations: []api.Reservation{{Native: "a-long-identifier", ID: "r"}}}
+	if err := printBatch(&w, b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(w.String(), "\nNODE  CORES  USED  MEMORY    RESOURCES") || !strings.Contains(w.String(), "\nn     1      0     11.8 GiB  -") {
+		t.Errorf("printed is\n%s", w.String())
 	}
 }
