@@ -123,7 +123,13 @@ func eachMember(ctx context.Context, c *api.Client, id grid.GroupID, see func(*a
 
 // groupExit is success if all jobs ended so, else what the first says that did not.
 func groupExit(ctx context.Context, c *api.Client, s *api.GroupStatus, require bool) error {
-	return eachMember(ctx, c, s.ID, func(m *api.Status) error { return required(m, require, jobExit(m)) })
+	return eachMember(ctx, c, s.ID, func(m *api.Status) error {
+		ended := jobExit(m)
+		if ended != nil && m.State == grid.Completed.String() && m.ExitCode != nil { // of one job the exit code says it all
+			ended = cli.Exit(cli.Code(ended), fmt.Errorf("job %s is the first that did not end with 0: exit %s", m.ID, exitText(m)))
+		}
+		return required(m, require, ended)
+	})
 }
 
 // fetchGroup brings what the jobs have left, each into a folder of its own below dir.
