@@ -41,6 +41,7 @@ type serviceKey struct{}
 //	interrupts                         the commands in the background get SIGINT
 //	called                             something in the background has called the broker at $MUTE, which never answers
 //	outage KIND|none                   every call fails with this kind
+//	forgets                            what has changed is told to nobody any more, as after a restart
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -54,7 +55,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "becomes": becomes, "leaves": leaves, "uploaded": uploaded, "outage": outage,
-			"interrupts": interrupts, "called": called, "foresees": foresees,
+			"interrupts": interrupts, "called": called, "foresees": foresees, "forgets": forgets,
 		},
 	})
 }
@@ -248,6 +249,8 @@ func uploaded(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("uploaded %q %q, want %q", args[1], got, args[2])
 	}
 }
+
+func forgets(ts *testscript.TestScript, _ bool, _ []string) { service(ts).ForgetChanges() }
 
 func outage(ts *testscript.TestScript, _ bool, args []string) {
 	service(ts).Fail(map[string]error{

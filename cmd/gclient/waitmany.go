@@ -192,8 +192,8 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 		piece, end := context.WithTimeout(stop, pace)
 		err = c.Follow(piece, api.Position{}, patience, func(e api.FeedEvent) error {
 			gone.over()
-			if e.Name == api.EventHere && time.Since(looked) < lookAgain/2 {
-				return look() // it has begun: what ended before shows now
+			if e.Name == api.EventReset || e.Name == api.EventHere && time.Since(looked) < lookAgain/2 {
+				return look() // it has begun, or missed some: what ended before shows now
 			}
 			if e.Job != nil && wanted[e.Job.ID] && e.Job.Terminal() {
 				return look()
