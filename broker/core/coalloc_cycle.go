@@ -94,8 +94,11 @@ func question(j *grid.Job) string {
 // waiting are the wholes that are planned now.
 func (s *coallocation) waiting() (list []*grid.Record) {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
-		if r := s.mayPlan(s.all[id]); r != nil {
+		switch r, a := s.mayPlan(s.all[id]), s.all[id]; {
+		case r != nil:
 			list = append(list, r)
+		case a.rec.State == grid.Planned && s.wholes.beforeRound(id) != open: // nor does it, perhaps, since this cycle was wanted for it
+			s.wake(a, s.wholes.instant()+grid.Second)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *grid.Record) int { return cmp.Compare(a.Submitted, b.Submitted) })

@@ -181,3 +181,27 @@ func TestARoundGivenUpAfterItWasToldToGo(t *testing.T) {
 		}
 	}
 }
+
+// What may be planned no more when the cycle begins that was wanted for it, as after a stall, is planned once it may.
+func TestAWholeIsPlannedWhenItMayAgain(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	m := c.m
+	m.next = c.f.now + m.cfg.Cycle
+	if c.settled(); m.cycle != nil || !m.wanted {
+		t.Fatal("a cycle is not wanted, or begins too soon")
+	}
+	c.f.shut, c.f.now = untilNeighbours, m.next
+	if c.settled(); m.cycle == nil || m.cycle.has(theWhole) {
+		t.Fatalf("what may not be planned is: %+v", m.cycle)
+	}
+	c.f.shut = open
+	for range 10 {
+		c.f.now += grid.Second
+		m.dueNow()
+		if c.settled(); m.cycle.has(theWhole) {
+			return
+		}
+	}
+	t.Error("it is not planned once it may be")
+}
