@@ -108,11 +108,14 @@ func (c *reservations) reserved(id grid.ReservationID, q plan.Question) grid.Est
 	return grid.Estimate{Wait: wait, Safe: wait}
 }
 
-// grace is that of the reservation that has a node until then; 0 where the book has none.
+// grace is that at the end of the reservation that has a node until then; 0 where the book has none. One for a part of a job ends later
+// by that, as its job may wait for the others; one that a user has made does not.
 func (c *reservations) grace(node grid.NodeName, end grid.Tick) grid.Tick {
 	for _, r := range c.book.All() {
-		if r.Live() && r.End == end && slices.Contains(r.Nodes, node) {
-			return r.Grace
+		if r.Live() && r.End == end && r.For != "" && slices.Contains(r.Nodes, node) {
+			if j := c.peek(r.For); j == nil || j.rec.Job.Part != nil {
+				return r.Grace
+			}
 		}
 	}
 	return 0

@@ -45,7 +45,7 @@ func (c *home) admitGroup(e *SubmitGroup) error {
 		return fmt.Errorf("%w: such a group has 1 to %d jobs at this site, and this one has %d: hand them in as several groups", grid.ErrInvalid, most, n)
 	}
 	if have := c.groups.unended(g.User.Name); l.Groups > 0 && have >= l.Groups {
-		return fmt.Errorf("%w: the limit `groups` of this site is %d for each user (that have not ended); %s has %d: wait until some have ended, or cancel some. "+
+		return fmt.Errorf("%w: the limit `groups` of this site allows each user %d groups that have not ended; %s has %d: wait until some have ended, or cancel some. "+
 			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, l.Groups, g.User.Name, have)
 	}
 	if t := e.Template; t != nil {

@@ -319,10 +319,10 @@ func (c *home) within(user string, more usage, this, smaller string) error {
 		have, more, most int64
 		way              string
 	}{
-		{"jobs", int64(have.jobs), int64(more.jobs), int64(l.Jobs), "that have not ended"},
-		{"processes", int64(have.processes), int64(more.processes), int64(l.Processes), "of jobs that have not started"},
-		{"documents", have.documents, more.documents, l.Documents, "in bytes of the documents of jobs that have not ended"},
-		{"bytes", have.bytes, more.bytes, l.Bytes, "of the files of jobs that have not ended"},
+		{"jobs", int64(have.jobs), int64(more.jobs), int64(l.Jobs), "jobs that have not ended"},
+		{"processes", int64(have.processes), int64(more.processes), int64(l.Processes), "processes of jobs that have not started"},
+		{"documents", have.documents, more.documents, l.Documents, "bytes of documents of jobs that have not ended"},
+		{"bytes", have.bytes, more.bytes, l.Bytes, "bytes of files of jobs that have not ended"},
 	} {
 		if k.most == 0 || k.have+k.more <= k.most {
 			continue
@@ -331,7 +331,7 @@ func (c *home) within(user string, more usage, this, smaller string) error {
 		if k.more > k.most {
 			way = smaller
 		}
-		return fmt.Errorf("%w: the limit `%s` of this site is %d for each user (%s); %s has %d, and %s %d more: %s. "+
+		return fmt.Errorf("%w: the limit `%s` of this site allows each user %d %s; %s has %d, and %s %d more: %s. "+
 			"Its administrator sets `limits` in gbroker.yaml", grid.ErrNotYet, k.what, k.most, k.way, user, k.have, this, k.more, way)
 	}
 	return nil
