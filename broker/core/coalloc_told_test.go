@@ -88,7 +88,7 @@ func TestAJobThatWaitsForOthersIsSavedOnce(t *testing.T) {
 		c.search.undecide(k)
 		saved += len(savesOf(c.Step(c.now+grid.Minute, Tick{}), j.ID))
 	}
-	if r := c.job(j.ID).rec; saved != 1 || !strings.Contains(r.Reason, "before b answered") {
+	if r := c.job(j.ID).rec; saved != 1 || !strings.Contains(r.Reason, "heard from b what") {
 		t.Errorf("saved %d times: %q", saved, r.Reason)
 	}
 }

@@ -30,10 +30,10 @@ func TestUsersAreLimited(t *testing.T) {
 		most  int
 		says  []string
 	}{
-		{UserLimits{Jobs: 3}, 3, []string{"`jobs`", "is 3 ", "alice has 3", "wait until some have ended"}},
-		{UserLimits{Processes: 9}, 4, []string{"`processes`", "is 9 ", "alice has 8", "2 more"}},
+		{UserLimits{Jobs: 3}, 3, []string{"`jobs`", "allows each user 3 jobs that have not ended", "alice has 3", "wait until some have ended"}},
+		{UserLimits{Processes: 9}, 4, []string{"`processes`", "9 processes of jobs", "alice has 8", "2 more"}},
 		{UserLimits{Documents: 5 * size.DocumentSize()}, 4, []string{"`documents`", "alice has"}},
-		{UserLimits{Bytes: 2500}, 2, []string{"`bytes`", "is 2500 ", "alice has 2000", "1000 more"}},
+		{UserLimits{Bytes: 2500}, 2, []string{"`bytes`", "2500 bytes of files", "alice has 2000", "1000 more"}},
 		{UserLimits{Bytes: 10}, 0, []string{"make the job smaller"}},
 		{UserLimits{}, 20, nil},
 	} {

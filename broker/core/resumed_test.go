@@ -32,7 +32,7 @@ func TestResumeNamesWhoIsAsked(t *testing.T) {
 	c.Step(1_000_001, HadDuplicate{Token: 1})
 	c.Step(1_000_002, Message{her, wire.Recounted{}})
 	a, _ := only[Answer](c.Step(1_000_003, Resume{Token: 2}))
-	if a.Err == nil || !strings.Contains(a.Err.Error(), "starts nothing before c, d answered") || !strings.Contains(a.Err.Error(), "gbroker forget c") {
+	if a.Err == nil || !strings.Contains(a.Err.Error(), "starts nothing before it has heard from c, d what") || !strings.Contains(a.Err.Error(), "gbroker forget c") {
 		t.Errorf("asking already: %v", a.Err)
 	}
 }
@@ -50,7 +50,7 @@ func TestAJobSaysThatItsBrokerAsksFirst(t *testing.T) {
 	for at := grid.Tick(1_000_010); at < 1_000_000+grid.Minute; at += grid.Second {
 		c.Step(at, Tick{})
 	}
-	const want = "starts nothing before d answered"
+	const want = "starts nothing before it has heard from d what"
 	if r := c.jobs[j.ID].rec; !strings.Contains(r.Why(), want) {
 		t.Errorf("the job is %s: %q", r.State, r.Why())
 	}
@@ -59,7 +59,7 @@ func TestAJobSaysThatItsBrokerAsksFirst(t *testing.T) {
 	asked.Step(1000, HadDuplicate{Token: 1})
 	asked.Step(1000, where)
 	d := decided(asked.Step(1001, Looked{Snapshot: shot}))
-	if d == nil || len(d.Candidates) != 1 || d.Candidates[0].Refusal == nil || !strings.Contains(d.Candidates[0].Refusal.Reason, "starts nothing before a, b answered") || !d.Candidates[0].Refusal.MayPass() {
+	if d == nil || len(d.Candidates) != 1 || d.Candidates[0].Refusal == nil || !strings.Contains(d.Candidates[0].Refusal.Reason, "starts nothing before it has heard from a, b what") || !d.Candidates[0].Refusal.MayPass() {
 		t.Errorf("where: %+v", d)
 	}
 }

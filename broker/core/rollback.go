@@ -214,9 +214,9 @@ func (c *recovery) waitedFor() (names []string) {
 func (c *recovery) asking() string {
 	names := c.waitedFor()
 	if len(names) == 0 {
-		return "starts nothing before its own control directories were read: this broker was put back"
+		return fmt.Sprintf("starts nothing before its own control directories were read: the journal of this broker was rolled back (%s)", c.rolled.how)
 	}
-	return fmt.Sprintf("starts nothing before %s answered what they know: this broker was put back; `gbroker forget %s`, if that will not come back", someOf(names), names[0])
+	return fmt.Sprintf("starts nothing before it has heard from %s what is known there: the journal of this broker was rolled back (%s); `gbroker forget %s`, if that will not come back", someOf(names), c.rolled.how, names[0])
 }
 
 // someOf are the first of so many names.

@@ -34,7 +34,7 @@ func TestRolledBackWhileAsking(t *testing.T) {
 // Who waits for others tells whom by name, of many the first.
 func TestManyAreWaitedFor(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]string{1: "before b answered", 3: "before b, c, d answered", 5: "before b, c, d and 2 more answered"} {
+	for n, want := range map[int]string{1: "heard from b what", 3: "heard from b, c, d what", 5: "heard from b, c, d and 2 more what"} {
 		o := &others{}
 		k := kernelOf(o)
 		k.setMembers(nil)
