@@ -21,11 +21,12 @@ func (c *ownership) superseded(from grid.PeerID, m wire.Superseded) {
 	case m.Keep:
 		j.rec.Kept = true
 		c.letGo(j)
+	case j.givenUp() && j.rec.Started == 0: // it may have been given up for this end, which this site is to tell a home that is set back
 	case c.gates.beforeDrop(j) != untilTaken && (j.rec.Started == 0 || c.gates.beforeLettingGo(j) == open):
 		c.letGo(j)
 	}
-	// Else it answers an older report: to a result, and to the end of what may run once and has started, the home says Keep, or Closed
-	// when it has it.
+	// Else it answers an older report: to a result, to the end of what may run once and has started, and to that of what nobody else has,
+	// the home says Keep, or Closed when it has it.
 }
 
 // adopted: the home has acknowledged what was reported since it said so. It said so of an older report, when nothing of the

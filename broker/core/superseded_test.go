@@ -48,3 +48,27 @@ func TestAForgottenSiteIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A late copy of the report that a job waits comes to the home that was told since that it ended before it started. Its word that it has
+// given the job up takes nothing from what its owner knows: a home that is set back is told that end.
+func TestWhatEndedBeforeItsStartIsKeptForItsHome(t *testing.T) {
+	t.Parallel()
+	epoch := grid.Epoch{Term: 1, Hop: 1}
+	j := jobOf(me, "a", "1")
+	home := signed(grid.Record{Job: j, State: grid.Assigned, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: epoch, Report: 4}, Run: grid.Run{Attempt: 1}})
+	home.Step(home.now+1, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 6, State: grid.StageOut, End: grid.Killed, Attempt: 1}})
+	if r := home.jobs[j.ID].rec; r.State != grid.Killed {
+		t.Fatalf("its home tells %s", r.State)
+	}
+	late := sentTo(home.Step(home.now+1, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 5, State: grid.Assigned, Attempt: 1}}), her)
+	again := sentTo(home.Step(home.now+1, Message{her, wire.Report{Job: j.ID, Epoch: epoch, Number: 7, State: grid.StageOut, End: grid.Killed, Attempt: 1}}), her)
+
+	j.Home = her // the same, as its owner has it
+	owner := bare(grid.Record{Job: j, State: grid.StageOut, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch, Report: 7}, Run: grid.Run{Attempt: 1, End: grid.Killed}})
+	for _, m := range slices.Concat(late, []wire.Message{wire.Closed{Job: j.ID, Term: 1}}, again) {
+		owner.Step(owner.now+1, Message{her, m})
+	}
+	if k := owner.jobs[j.ID]; k == nil || !k.ended() || k.rec.End != grid.Killed {
+		t.Errorf("its owner has %+v", k)
+	}
+}
