@@ -139,7 +139,7 @@ func (s *Server) changes(r *request) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := ParseKinds(r.URL.Query().Get("kinds"))
+	kinds, err := ParseKinds(strings.Join(r.URL.Query()["kinds"], ","))
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func readEvents(r io.Reader, give func(FeedEvent) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 16<<10), maxEvent)
 	var e FeedEvent
-	var data []byte
+	var data, id []byte
 	for lines.Scan() {
 		name, value, _ := bytes.Cut(lines.Bytes(), []byte(": "))
 		switch string(name) {
@@ -68,19 +68,15 @@ func readEvents(r io.Reader, give func(FeedEvent) error) error {
 		case "data":
 			data = append(data, value...)
 		case "id":
-			at, err := ParsePosition(string(value))
-			if err != nil {
-				return &brokenFeed{err}
-			}
-			e.At = at
-		case "":
-			if err := e.read(data); err != nil {
-				return &brokenFeed{err}
+			id = append(id, value...)
+		case "": // it is whole: what cannot be read of it cannot be read the next time either
+			if err := e.read(id, data); err != nil {
+				return fmt.Errorf("this client cannot read what the broker tells (event %.40q): %w", e.Name, err)
 			}
 			if err := give(e); err != nil {
 				return err
 			}
-			e, data = FeedEvent{}, nil
+			e, data, id = FeedEvent{}, nil, nil
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -89,8 +85,11 @@ func readEvents(r io.Reader, give func(FeedEvent) error) error {
 	return nil
 }
 
-// read takes the data of an event; of one that a later broker sends nothing is taken.
-func (e *FeedEvent) read(data []byte) (err error) {
+// read takes the position and the data of an event; of one that a later broker sends the data are left.
+func (e *FeedEvent) read(id, data []byte) (err error) {
+	if e.At, err = ParsePosition(string(id)); err != nil {
+		return err
+	}
 	switch e.Name {
 	case string(KindJob):
 		return json.Unmarshal(data, &e.Job)
@@ -112,9 +111,9 @@ func (e *FeedEvent) read(data []byte) (err error) {
 const again = time.Second
 
 // Follow gives the events behind a position as Changes does, and goes on over broken connections and restarts of the
-// broker, for as long as that is away no longer than patience; away, if there is one, is called before each time that it is
-// asked again for an error.
-func (c *Client) Follow(ctx context.Context, after Position, patience time.Duration, give func(FeedEvent) error, away func(), kinds ...Kind) error {
+// broker, for as long as that is away no longer than patience; away, if there is one, is told the error before each time
+// that it is asked again for one.
+func (c *Client) Follow(ctx context.Context, after Position, patience time.Duration, give func(FeedEvent) error, away func(error), kinds ...Kind) error {
 	heard := time.Now()
 	for {
 		err := c.Changes(ctx, after, func(e FeedEvent) error {
@@ -131,7 +130,7 @@ func (c *Client) Follow(ctx context.Context, after Position, patience time.Durat
 		case err != nil && (!Interrupted(err) || time.Since(heard) > patience):
 			return err
 		case err != nil && away != nil:
-			away()
+			away(err)
 		}
 		if err := sleep(ctx, again); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -114,8 +115,8 @@ func TestFeedOfABrokerThatIsAway(t *testing.T) {
 		}
 		service.Fail(fmt.Errorf("test: %w", grid.ErrUnavailable))
 		return nil
-	}, func() {
-		away = true
+	}, func(err error) {
+		away = errors.Is(err, grid.ErrUnavailable)
 		service.Fail(nil)
 	})
 	if !away || !errors.Is(err, enough) {
@@ -334,5 +335,62 @@ func TestPosition(t *testing.T) {
 		if back, err := api.ParsePosition(p.String()); err != nil || back != p {
 			t.Errorf("%v becomes %v, %v", p, back, err)
 		}
+	}
+}
+
+// What a client cannot read of a feed it cannot read the next time either: it is told so, and does not ask again. A line that broke off with the
+// connection is no such thing.
+func TestAnEventThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for sent, again := range map[string]bool{
+		"event: job\ndata: {]\n\n":                false,
+		"event: here\nid: nowhere\n\n":            false,
+		"event: here\nid: 00000000000000":         true,
+		"event: job\ndata: {\"id\":":              true,
+		"event: of a later broker\ndata: {]\n\n":  true,
+		"event: here\nid: 0000000000000001.7\n\n": true,
+	} {
+		t.Run(sent, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan bool, 1)
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				select {
+				case asked <- true:
+				default:
+				}
+				fmt.Fprint(w, sent)
+			}))
+			t.Cleanup(s.Close)
+			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			defer stop()
+			ended, c := make(chan error, 1), client(t, api.ClientConfig{Address: s.URL, Token: tokenText})
+			go func() {
+				ended <- c.Follow(ctx, api.Position{}, time.Minute, func(api.FeedEvent) error { return nil }, nil)
+			}()
+			select {
+			case <-asked:
+			case err := <-ended:
+				t.Fatalf("nobody was asked: %v", err)
+			}
+			select {
+			case err := <-ended:
+				if again || !strings.Contains(fmt.Sprint(err), "cannot read what the broker tells") {
+					t.Errorf("it ends with %v", err)
+				}
+			case <-asked:
+				if !again {
+					t.Error("it asks again")
+				}
+			}
+		})
+	}
+}
+
+// Kinds may be named in one word or in several: all of them count.
+func TestKindsInSeveralWords(t *testing.T) {
+	t.Parallel()
+	_, s, _ := serve(t, api.Config{Limits: api.Limits{LongPoll: 50 * time.Millisecond, Stream: 100 * time.Millisecond}})
+	if code, fault := raw(t, s.Addresses()[0], nil, http.MethodGet, "/v1/changes?kinds=job&kinds=nothing", ""); code != http.StatusBadRequest {
+		t.Errorf("%d: %+v", code, fault)
 	}
 }

@@ -101,7 +101,7 @@ func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid
 	}
 	switch {
 	case len(g.nodes) == 0 && g.shapes.None != "":
-		return &grid.Refusal{Kind: grid.Permanent, Reason: g.shapes.None}
+		return &grid.Refusal{Kind: grid.Temporary, Reason: g.shapes.None}
 	case in.next(0) < 0:
 		return lack(tooFew, w.cores, 0)
 	case !arch:

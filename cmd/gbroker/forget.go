@@ -78,7 +78,7 @@ func forget(cmd *cobra.Command, client *api.Client, f api.Forgetting, yes, asJSO
 	case asJSON:
 		return cli.PrintJSON(cmd.OutOrStdout(), plan)
 	case !only:
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten: %d jobs were decided.\n", f.Site, len(plan.Jobs))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten; jobs that were decided: %d\n", f.Site, len(plan.Jobs))
 	}
 	return nil
 }

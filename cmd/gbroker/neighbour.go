@@ -220,11 +220,18 @@ func listMembers(w io.Writer, n daemon.Neighbourhood, chosen map[grid.PeerID]boo
 		if m.RateLimit > 0 {
 			limit = grid.FormatSize(m.RateLimit) + "/s"
 		}
-		fmt.Fprintf(t, "%s\t%t\t%s\t", m.Name, m.Send, limit)
+		fmt.Fprintf(t, "%s\t%s\t%s\t", m.Name, yes(m.Send), limit)
 		if n.Rule.Kind != "" {
-			fmt.Fprintf(t, "%t\t", chosen[m.Peer])
+			fmt.Fprintf(t, "%s\t", yes(chosen[m.Peer]))
 		}
 		fmt.Fprintf(t, "%s\t%s\n", m.Peer, strings.Join(m.Addresses, ","))
 	}
 	return t.Flush()
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
 }

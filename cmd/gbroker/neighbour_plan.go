@@ -76,7 +76,7 @@ ends see alike; nearest by what is measured.`,
 			t := cli.Table(cmd.OutOrStdout())
 			fmt.Fprintln(t, "NAME\tCHOSEN\tWHY")
 			for _, c := range plan {
-				fmt.Fprintf(t, "%s\t%t\t%s\n", c.Name, c.Chosen, c.Why)
+				fmt.Fprintf(t, "%s\t%s\t%s\n", c.Name, yes(c.Chosen), c.Why)
 			}
 			return t.Flush()
 		},

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"gbroker/api"
+	"gbroker/grid"
 )
 
 // absence tells, once each time, that a broker is away which is waited for: nobody is to think that his job hangs.
@@ -15,13 +19,20 @@ type absence struct {
 
 func absenceOf(cmd *cobra.Command) *absence { return &absence{w: cmd.ErrOrStderr()} }
 
-func (a *absence) begun() {
+func (a *absence) begun(err error) {
 	if !a.told {
 		a.told = true
-		fmt.Fprintf(a.w, "gclient: %s\n", isAway)
+		fmt.Fprintf(a.w, "gclient: %s\n", isAway(err))
 	}
 }
 
 func (a *absence) over() { a.told = false }
 
-const isAway = "the broker does not answer; it is asked again for up to a minute"
+// isAway tells of a broker that does not answer, or what one says that cannot do it now.
+func isAway(err error) string {
+	who := "the broker does not answer"
+	if errors.Is(err, grid.ErrUnavailable) && !api.Lost(err) {
+		who = err.Error()
+	}
+	return who + "; it is asked again for up to a minute"
+}

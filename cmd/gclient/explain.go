@@ -312,11 +312,11 @@ func estimates(e *api.Estimates) string {
 		return fmt.Sprintf("estimates of starts here: of the last %d jobs none had to wait", e.Started)
 	}
 	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
-	return fmt.Sprintf(`estimates of starts here, by the %d of the last %d jobs that had to wait:
+	return fmt.Sprintf(`estimates of starts here, by the last %d jobs, of which %d had to wait:
   error      %.1f s in the median, %.1f s at most for 90 %%, %.1f s in the mean
   within     60 s: %s, 600 s: %s
   too early  %s (the job started later than expected)`,
-		e.Waited, e.Started, e.Median, e.P90, e.Mean, percent(e.Within60), percent(e.Within600), percent(e.TooEarly))
+		e.Started, e.Waited, e.Median, e.P90, e.Mean, percent(e.Within60), percent(e.Within600), percent(e.TooEarly))
 }
 
 // largest is the rate for the largest messages that were measured; where only small ones were, which tell more of the round trip, for

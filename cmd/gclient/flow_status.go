@@ -284,7 +284,7 @@ func waitForFlow(cmd *cobra.Command, c *api.Client, s api.FlowStatus) (api.FlowS
 			return s, err
 		default:
 			bar.end()
-			away.begun()
+			away.begun(err)
 			pause(ctx, time.Second)
 		}
 	}

@@ -42,7 +42,7 @@ func watchFlow(asJSON *bool) func(*cobra.Command, *api.Client, api.FlowID) error
 			case err != nil && (!api.Interrupted(err) || time.Since(heard) > patience+30*time.Second):
 				return err
 			case err != nil:
-				away.begun()
+				away.begun(err)
 			default:
 				heard = time.Now()
 				away.over()

@@ -95,7 +95,7 @@ func waitForGroup(ctx context.Context, cmd *cobra.Command, c *api.Client, id gri
 			return s, err
 		default:
 			bar.end()
-			away.begun()
+			away.begun(err)
 			pause(ctx, time.Second)
 		}
 		s, err = c.WaitGroup(ctx, id)

@@ -113,7 +113,7 @@ func (l *reader) run(ctx context.Context) error {
 		case interrupted(ctx, err) || ctx.Err() != nil:
 			return nil
 		case err != nil && l.follow && api.Interrupted(err) && time.Since(heard) < patience:
-			l.tell(isAway)
+			l.tell(isAway(err))
 			pause(ctx, time.Second)
 			continue
 		case errors.Is(err, grid.ErrNotFound) && !l.follow:

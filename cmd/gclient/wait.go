@@ -38,7 +38,7 @@ func waitForEnd(ctx context.Context, cmd *cobra.Command, c *api.Client, id grid.
 		case ctx.Err() != nil || !api.Interrupted(err) || time.Since(heard) > patience+30*time.Second:
 			return s, stillGoing(ctx, "job", id, err)
 		default:
-			away.begun()
+			away.begun(err)
 			if !pause(ctx, time.Second) {
 				return s, stillGoing(ctx, "job", id, ctx.Err())
 			}

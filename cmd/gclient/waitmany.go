@@ -178,7 +178,7 @@ func (w *waiting) first(ctx context.Context, cmd *cobra.Command, c *api.Client, 
 	if err == nil {
 		err = look()
 	}
-	pace, away := patience, func() { bar.end(); gone.begun() }
+	pace, away := patience, func(err error) { bar.end(); gone.begun(err) }
 	wanted := make(map[grid.JobID]bool, len(ids))
 	for _, r := range ids {
 		wanted[r.Job] = true

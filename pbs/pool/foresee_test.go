@@ -40,7 +40,7 @@ func (s *System) foresight(t *testing.T, coming ...plan.Waiting) (plan.Foresight
 
 var single = grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
 
-// A pool to which no computer has connected yet says that, and not what it has too little of.
+// A pool to which no computer is connected says that, and not what it has too little of: one may come.
 func TestPoolOfNobody(t *testing.T) {
 	t.Parallel()
 	shot, err := quiet(t, grid.Site{Speed: 1}, nil).Snapshot(t.Context())
@@ -48,7 +48,7 @@ func TestPoolOfNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := plan.Refuse(shot, plan.Question{Demand: single, Limit: grid.Hour})
-	if r == nil || r.Kind != grid.Permanent || r.Reason != "no computer has connected to the pool yet" || r.Available != "" {
+	if r == nil || r.Kind != grid.Temporary || r.Reason != "no computer is connected to the pool" || r.Available != "" {
 		t.Errorf("a job hears %+v", r)
 	}
 }

@@ -69,7 +69,7 @@ func TestForgetAndReturn(t *testing.T) {
 			t.Errorf("before anybody decided, %s is %s", id, st.State)
 		}
 	}
-	if r := a.Admin(t.Context(), "forget", "--config", a.Config(), "b", "--yes"); r.Code != 0 || !strings.Contains(r.Stdout, "2 jobs were decided") {
+	if r := a.Admin(t.Context(), "forget", "--config", a.Config(), "b", "--yes"); r.Code != 0 || !strings.Contains(r.Stdout, "jobs that were decided: 2") {
 		t.Fatalf("forget: %d %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if st := status(t, a, once); st.State != "LOST" || !strings.Contains(st.Reason, "forgotten") {
