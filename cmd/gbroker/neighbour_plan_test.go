@@ -76,7 +76,7 @@ func TestWhoIsChosenIsShown(t *testing.T) {
 	listed := func() {
 		t.Helper()
 		text, errs, code := gbroker(t, "neighbour", "list", "--config", file)
-		if code != 0 || !strings.Contains(text, "CHOSEN") || !strings.Contains(row(text, "b"), " true ") || !strings.Contains(strings.Replace(row(text, "c"), "true", "", 1), " false ") {
+		if code != 0 || !strings.Contains(text, "CHOSEN") || !strings.Contains(row(text, "b"), " yes ") || !strings.Contains(strings.Replace(row(text, "c"), "yes", "", 1), " no ") {
 			t.Errorf("code %d, %s: the list is\n%s", code, errs, text)
 		}
 	}
