@@ -76,6 +76,7 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	}
 	if m.State == grid.StageOut {
 		c.saysNone(j, from)
+		j.notAdopted = m.Epoch
 	}
 	c.send(from, answer)
 }

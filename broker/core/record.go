@@ -112,6 +112,7 @@ type ofRecovery struct {
 	traceAt    grid.Epoch     // home: a site that has forgotten the job had it at that epoch; see recount.go
 	traceOf    grid.PeerID    // and which
 	came       arrival        // in this life; see branchedOff
+	notAdopted grid.Epoch     // home: an end of that older epoch was told, and is not the job's; see lacksEnd
 }
 
 // arrival is the epoch at which a job came here, and how far the journal was then.

@@ -167,13 +167,16 @@ func (c *recovery) lacksOwner(j *job, k wire.Claim) bool {
 	return j != nil && j.rec.Role == grid.Owning && j.rec.Epoch.Before(k.Epoch)
 }
 
-// lacksEnd reports that the record here does not have the end that a member's tombstone tells.
+// lacksEnd reports that the record here does not have the end that a member's tombstone tells. One of an older epoch counts as long as
+// the job has not started again: that it was acknowledged says that its user was told an end, in a part of this journal that is lost.
 func (c *recovery) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
 	switch {
 	case j == nil:
 		return k.Job.Site() == c.cfg.Site.Name
-	case !c.isHome(j) || k.Epoch.Before(claimed(&j.rec)), j.rec.State.Terminal():
+	case !c.isHome(j), j.rec.State.Terminal():
 		return false // a job has one end, also where two owners have run it
+	case k.Epoch.Before(claimed(&j.rec)):
+		return c.gates.notStarted(j) && j.notAdopted.Before(k.Epoch)
 	}
 	return claimed(&j.rec).Before(k.Epoch) || j.rec.Owner == from
 }

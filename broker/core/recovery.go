@@ -43,6 +43,7 @@ type recovery struct {
 		beforeGoingOn() gate
 		beforeResuming(j *job, from grid.PeerID, m wire.Declined) gate
 		beforeYielding(j *job, started bool) gate
+		notStarted(j *job) bool
 		provesItself(j *job, from grid.PeerID, m wire.Report) bool
 		toldBefore() []grid.Record
 		witness() grid.Witness

@@ -157,6 +157,57 @@ func TestAnEndThatIsKnown(t *testing.T) {
 	}
 }
 
+// A home is put back to where it had given up a site, and was to start the job again; the end that this site reported after all, and that its
+// user was told, is in the part that is lost. It is the job's, if it may be by its rules, as long as nothing has started again.
+func TestARestoredHomeLearnsTheEndOfAnOlderTerm(t *testing.T) {
+	t.Parallel()
+	old := grid.Epoch{Term: 1, Hop: 1}
+	for _, k := range []struct {
+		name       string
+		rerunnable bool
+		attempt    uint32
+		state      grid.State
+		asked      bool
+		becomes    grid.State
+	}{
+		{"it waits", false, 0, grid.Ready, true, grid.Failed},
+		{"it may run twice", true, 0, grid.Ready, true, grid.Ready},
+		{"it has started again", false, 1, grid.Running, false, grid.Running},
+	} {
+		j := jobOf(me, "a", "1")
+		j.Rerunnable = k.rerunnable
+		one := []grid.Certificate{certificate(j, me, 1, her)}
+		c := signed(grid.Record{
+			Job: j, State: k.state, Run: grid.Run{Attempt: k.attempt}, AtHome: grid.AtHome{Trail: []grid.PeerID{her}},
+			Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 2}},
+		})
+		c.Step(1_000_001, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		c.Step(1_000_002, Message{him, wire.Recounted{}})
+		c.Step(1_000_002, Message{it, wire.Recounted{}})
+		waits := func() bool { return c.recovery.rolled != nil && c.recovery.rolled.waiting[her] }
+		claim := wire.Recounted{Claims: []wire.Claim{{Job: j.ID, Epoch: old, Ended: true}}}
+		asked := sent(c.Step(1_000_003, Message{her, claim}))
+		if (len(asked) == 1 && asked[0] == wire.Message(wire.Recall{Job: j.ID})) != k.asked || waits() != k.asked {
+			t.Errorf("%s: asked %+v", k.name, asked)
+			continue
+		}
+		if k.asked {
+			c.Step(1_000_004, Message{her, wire.Recalled{Job: j, Epoch: old, Owning: true, Certificates: one}})
+			c.Step(1_000_005, Message{her, wire.Report{
+				Job: j.ID, Epoch: old, Number: 7, State: grid.StageOut, Attempt: 1, End: grid.Failed, Reason: "its program vanished",
+				Started: wire.Ago{Span: 90, Known: true}, Finished: wire.Ago{Span: 80, Known: true}, Certificates: one,
+			}})
+			c.Step(1_000_006, Message{her, claim})
+		}
+		if r := c.job(j.ID).rec; r.State != k.becomes {
+			t.Errorf("%s: %s: %s", k.name, r.State, r.Reason)
+		}
+		if waits() {
+			t.Errorf("%s: it waits for ever", k.name)
+		}
+	}
+}
+
 // Certificates that this home has not signed prove nothing, though they be of a newer term.
 func TestACertificateOfANewerTermIsSignedAtHome(t *testing.T) {
 	t.Parallel()

@@ -282,6 +282,8 @@ func TestLostTakesAReason(t *testing.T) {
 		{"nothing happened", func(*scene) {}, true},
 		{"its owner was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.b.peer] = at(500) }, false},
 		{"its owner is being forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgetting[x.b.peer] = true }, false},
+		{"its owner was forgotten in the step that made it so", func(x *scene) { x.forgetsInOne(x.b, 3); x.a.forgetting[x.b.peer] = true }, false},
+		{"a site was forgotten in the step after it was offered there", func(x *scene) { x.forgetsInOne(x.b, 2); x.a.forgetting[x.b.peer] = true }, true},
 		{"a site that never had it was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.c.peer] = at(500) }, true},
 		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = at(60); x.c.forgot[x.b.peer] = at(500) }, true},
 		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {

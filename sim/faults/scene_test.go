@@ -73,3 +73,14 @@ func (x *scene) bothWrote(when int) {
 	x.f.had[x.b] = at(60)
 	x.f.wrote[x.a], x.f.wrote[x.b] = []grid.Tick{at(when)}, []grid.Tick{at(when)}
 }
+
+// forgetsInOne: the home saves a job as LOST with a site, which it has offered it to at the third hop; in the same save it has let go of that handoff.
+func (x *scene) forgetsInOne(s *site, owned uint32) {
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{
+		Job: grid.Job{ID: "job"}, State: grid.Lost,
+		Tenure: grid.Tenure{
+			Role: grid.Watching, Owner: s.peer, Epoch: grid.Epoch{Term: 1, Hop: owned},
+			Handoff: grid.Handoff{To: s.peer, Epoch: grid.Epoch{Term: 1, Hop: 3}},
+		},
+	})})
+}

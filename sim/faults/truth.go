@@ -266,7 +266,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			t.stillCancelled(s, f, r)
 		}
 		f.doubts(s, r)
-		if r.Handoff.Phase == grid.Committed {
+		if committed(r) {
 			to := s.w.byPeer[r.Handoff.To]
 			f.has(to)
 			if e := r.Handoff.Epoch; f.given[e].at == 0 {
@@ -279,6 +279,12 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 		}
 		t.owned(s, f, r)
 	}
+}
+
+// committed: the record says that the job was handed on, also where a step that was saved with that one has let go of the handoff.
+func committed(r *grid.Record) bool {
+	h := r.Handoff
+	return h.Phase == grid.Committed || h.To != "" && r.Role == grid.Watching && r.Owner == h.To && r.Epoch == h.Epoch
 }
 
 // has notes that a site has the job, or is to get it.
