@@ -136,9 +136,14 @@ func (f *fact) leftHome(e grid.Epoch) grid.Tick {
 	return left
 }
 
-// inIgnorance: it started again as its home had lost, unnoticed, that it gave the job away to where it had started before.
+// apart: its home has lost, unnoticed, that it gave the job away to where one of two starts was, and what was done for the other it did in ignorance of that.
+func (f *fact) apart(one, other start) bool {
+	return f.unheardOf(one.id.Epoch, other.queued) || f.unheardOf(other.id.Epoch, one.queued)
+}
+
+// inIgnorance: it started again, and its home could not know of both.
 func (f *fact) inIgnorance(again start) bool {
-	return slices.ContainsFunc(f.starts, func(e start) bool { return e.at < again.at && f.unheardOf(e.id.Epoch, again.queued) })
+	return slices.ContainsFunc(f.starts, func(e start) bool { return e.at < again.at && f.apart(e, again) })
 }
 
 // toldUnheard: its home has lost that its user was told an end, with its whole machine or in a power cut, and what it did at

@@ -215,6 +215,12 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			first.where, first.id.Epoch.Hop = x.c, 3
 			return first, second
 		}, true},
+		{"the home's disk has lost that it gave the job to where it waited, and it was given to another, where it started first", func(x *scene) (start, start) {
+			return x.waited(900)
+		}, false},
+		{"the same, and the other had it before the power cut", func(x *scene) (start, start) {
+			return x.waited(70)
+		}, true},
 		{"one of two brokers under one name has acted on it", func(x *scene) (start, start) {
 			x.f.acted(false)
 			return began(100, x.b, 1), began(900, x.c, 1)

@@ -162,7 +162,7 @@ func (t *truth) started(s *site, l *local) {
 func (f *fact) mayStart(w *world, now start) {
 	same := 0 // starts in this term that the brokers can know of
 	for _, e := range f.starts {
-		if e.id.Epoch.Term == now.id.Epoch.Term && !f.untraceable(e) && !f.unheardOf(e.id.Epoch, now.queued) {
+		if e.id.Epoch.Term == now.id.Epoch.Term && !f.untraceable(e) && !f.apart(e, now) {
 			same++
 		}
 	}
@@ -175,7 +175,7 @@ func (f *fact) mayStart(w *world, now start) {
 		w.violate("S5", f.id, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", now.id, now.where.name(), (w.now - f.cancel).Seconds())
 	case !f.rerun:
 		for _, e := range f.starts {
-			if !f.fencedOff(e, now) && !f.untraceable(e) && !f.unheardOf(e.id.Epoch, now.queued) {
+			if !f.fencedOff(e, now) && !f.untraceable(e) && !f.apart(e, now) {
 				w.violate("S2b", f.id, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", now.id, now.where.name(), e.where.name(), e.id)
 				return
 			}
