@@ -93,6 +93,9 @@
 //	                                   or the end of a rerunnable program, and is the
 //	                                   home, or its home is gone or had heard
 //	                                   of no end (LOST is none)
+//	any start (S2b, S2c, S5)         that attempt was withdrawn, and its        a submission that was on its way
+//	                                   machine was put back to a snapshot of      finds no token
+//	                                   before that, and not withdrawn again
 //	an owner beside another (S2a)    one of them has lost that it gave it       it asks before it does anything
 //	                                   away, or is in doubt
 //	                                 the home was set back, and need not wait

@@ -104,6 +104,11 @@ func (f *fact) wiped(e start) bool {
 	})
 }
 
+// untaken: it was withdrawn, and its start token is gone with the whole machine and was not taken again: a submission that was on its way starts it.
+func (f *fact) untaken(now start) bool {
+	return slices.ContainsFunc(now.where.lapses, func(l lapse) bool { return l.files && l.covers(f.never[now.id]) })
+}
+
 // forgetsRemoval: with that its home lost that its user had it removed, and what is beside its journal. What was here of it went
 // with the removal, the control directory too.
 func (f *fact) forgetsRemoval(l lapse) bool {

@@ -305,3 +305,34 @@ func TestAnEndThatOneOfTwoHasTold(t *testing.T) {
 		}
 	}
 }
+
+// A submission that comes late starts what was withdrawn, if the machine with the start token was put back to before that, and nothing else.
+func TestALateSubmissionFindsNoToken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		withdrawn []int // seconds
+		files     bool
+		violated  bool
+	}{
+		"its token is gone with the machine":             {[]int{200}, true, false},
+		"the journal alone was put back":                 {[]int{200}, false, true},
+		"the machine was put back to after that":         {[]int{90}, true, true},
+		"it was never withdrawn":                         {nil, true, true},
+		"it was withdrawn again since":                   {[]int{200, 500}, true, true},
+		"it was withdrawn twice before that machine was": {[]int{90, 200}, true, false},
+	} {
+		x := newScene(t)
+		id := grid.AttemptID{Job: "job", Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+		for _, s := range c.withdrawn {
+			x.w.now = at(s)
+			x.w.truth.withdrawn(x.b, id)
+		}
+		x.b.lost(100, 400, c.files)
+		x.w.now = at(900)
+		x.f.starts, x.f.told = []start{began(150, x.b, 1)}, grid.Completed
+		x.w.truth.started(x.b, &local{queued: at(890), sub: grid.Submission{ID: id, Job: grid.Job{ID: "job", Program: grid.Program{Arguments: arguments}}}})
+		if v := x.w.result.Violation; (v != nil) != c.violated {
+			t.Errorf("%s: the violation is %+v", name, v)
+		}
+	}
+}

@@ -151,7 +151,7 @@ func (t *truth) started(s *site, l *local) {
 	if f.task != nil {
 		t.taskBegins(f, l.sub.Job.Inputs)
 	}
-	if !f.torn() {
+	if !f.torn() && !f.untaken(now) {
 		f.mayStart(w, now)
 		f.mayGo(w, now, &l.sub.Job)
 	}
@@ -188,7 +188,7 @@ const cancelBound = 20 * grid.Minute
 
 // withdrawn: the token of an attempt says that it never starts.
 func (t *truth) withdrawn(s *site, id grid.AttemptID) {
-	if f := t.facts[id.Job]; f != nil && f.never[id] == 0 {
+	if f := t.facts[id.Job]; f != nil {
 		f.never[id] = s.w.now
 	}
 }
