@@ -336,3 +336,17 @@ func TestALateSubmissionFindsNoToken(t *testing.T) {
 		}
 	}
 }
+
+// That a job is released was told while its home had not lost it, or it does not count.
+func TestReleasedOnTheWayOverASetBack(t *testing.T) {
+	t.Parallel()
+	for asked, violated := range map[int]bool{500: true, 300: false} {
+		x := newScene(t)
+		x.a.lost(100, 400, false)
+		x.f.releasedTold(at(asked))
+		x.w.truth.releasedSaved(x.a, x.f, &grid.Record{Job: grid.Job{Terms: grid.Terms{Held: true}}})
+		if v := x.w.result.Violation; (v != nil) != violated {
+			t.Errorf("asked for at %d s: the violation is %+v", asked, v)
+		}
+	}
+}

@@ -192,8 +192,13 @@ func (u *exacting) release(id grid.JobID) {
 	u.at = u.at.orHome(u.s)
 	if r := u.s.disk.records[id]; u.at.reaches() && r != nil && r.Job.Terms.Held {
 		f.asked.held = false
+		asked := u.w.now
 		u.w.tell(u.at, "an exacting user releases %s", id)
-		u.ask(id, grid.Alteration{Held: &no}, func(a core.Answer) { f.asked.released = f.asked.released || a.Err == nil })
+		u.ask(id, grid.Alteration{Held: &no}, func(a core.Answer) {
+			if a.Err == nil {
+				f.releasedTold(asked)
+			}
+		})
 	}
 	u.w.after(between(u.rnd, 20*grid.Second, grid.Minute), func() { u.release(id) })
 }
