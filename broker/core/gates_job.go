@@ -171,9 +171,11 @@ func (c *gates) beforeAgain(j *job, harmless bool) gate {
 }
 
 // beforeLettingGo is what has to be known before a superseded job whose attempt has ended without a result is let go: its home may
-// have heard since that what may run once has started here, and wait for its end.
+// have heard since that what may run once has started here, and wait for its end; or it has given the job up for an end that came before
+// any start, which this site is to tell again if that home is set back.
 func (c *gates) beforeLettingGo(j *job) gate {
-	if j.rec.State >= grid.Running && !j.rec.Job.Rerunnable && !j.givenUp() {
+	switch never := j.rec.State == grid.StageOut && j.rec.Started == 0; {
+	case never && j.givenUp(), !never && j.rec.State >= grid.Running && !j.rec.Job.Rerunnable && !j.givenUp():
 		return untilHome
 	}
 	return open

@@ -21,8 +21,7 @@ func (c *ownership) superseded(from grid.PeerID, m wire.Superseded) {
 	case m.Keep:
 		j.rec.Kept = true
 		c.letGo(j)
-	case j.givenUp() && j.rec.Started == 0: // it may have been given up for this end, which this site is to tell a home that is set back
-	case c.gates.beforeDrop(j) != untilTaken && (j.rec.Started == 0 || c.gates.beforeLettingGo(j) == open):
+	case c.gates.beforeDrop(j) != untilTaken && c.gates.beforeLettingGo(j) == open:
 		c.letGo(j)
 	}
 	// Else it answers an older report: to a result, to the end of what may run once and has started, and to that of what nobody else has,
