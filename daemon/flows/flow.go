@@ -90,8 +90,11 @@ func (f *flow) show() {
 // phase is the state, without waiting for a write that is under way.
 func (f *flow) phase() string { return *f.state.Load() }
 
-// save makes the record durable; f.mu is held.
+// save makes the record durable; f.mu is held. One that is being removed has none any more: a plan may still be under way.
 func (f *flow) save() error {
+	if f.retired {
+		return nil
+	}
 	err := f.keeper.write(f.folder, "state.json", &f.rec)
 	if err == nil {
 		f.tell(false)

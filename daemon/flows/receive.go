@@ -60,7 +60,7 @@ func (f *flow) received(root *os.Root, part string, file api.File, is string) er
 	name := filepath.Join("in", filepath.FromSlash(file.Path))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.rec.State != coming {
+	if f.rec.State != coming || f.retired {
 		return fmt.Errorf("%w: the workflow %s waits for no files any more", grid.ErrInvalid, f.spec.ID)
 	}
 	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gbroker/api"
 	"gbroker/grid"
 )
@@ -106,8 +108,16 @@ func (k *Keeper) forget(f *flow) error {
 	return nil
 }
 
-// remains removes what is left of a workflow that is forgotten; what cannot be removed now is at the next start.
-func remains(f *flow) error { return os.RemoveAll(f.folder) }
+// remains removes what is left of a workflow that is forgotten; what cannot be removed now is at the next start. A file that
+// has begun to come is not there when it is looked for, and then is.
+func remains(f *flow) (err error) {
+	for range 3 {
+		if err = os.RemoveAll(f.folder); !errors.Is(err, unix.ENOTEMPTY) {
+			break
+		}
+	}
+	return err
+}
 
 // retire ends all use of a workflow, if may says so.
 func (f *flow) retire(may func() bool) bool {
