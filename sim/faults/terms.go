@@ -32,6 +32,7 @@ type asked struct {
 	lost     []grid.Tick // those of versions before its home was set back: another site may have them
 	again    grid.Tick   // when its home was last put back to when the job was held, and so lost its release; 0 is never
 	owned    bool        // by the home's journal, at home
+	attempt  uint32      // the last one at home, by its journal
 	latest   grid.Tick   // that its home's clock has shown at a save of the job
 	letGo    bool        // its user wants it released, and does not want it held any more
 	released bool        // and was told that it is
@@ -213,10 +214,10 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 	owned := r.Role == grid.Owning
 	atHome := owned && r.State == grid.Ready
 	f.asked.held = atHome && r.Job.Terms.Held || f.asked.held && r.Job.Terms.Held
-	if atHome || owned && !f.asked.owned {
-		f.asked.walltime = r.Job.Walltime // what comes home is of its version again
+	if atHome || owned && (!f.asked.owned || r.Attempt != f.asked.attempt) {
+		f.asked.walltime = r.Job.Walltime // what comes home is of its version again, and so is each attempt
 	}
-	f.asked.owned = owned
+	f.asked.owned, f.asked.attempt = owned, r.Attempt
 }
 
 // byAnother: another broker of its home's name may have acted on the job, and that cannot keep to what it did.
@@ -232,7 +233,7 @@ func (a *asked) setBack(r *grid.Record, now grid.Tick) {
 	a.owned = r != nil && r.Role == grid.Owning
 	a.lost = append(a.lost, a.walltime)
 	if r != nil {
-		a.walltime = r.Job.Walltime
+		a.walltime, a.attempt = r.Job.Walltime, r.Attempt
 	}
 }
 

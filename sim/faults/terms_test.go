@@ -331,3 +331,20 @@ func TestAJobThatComesHomeStartsAsAltered(t *testing.T) {
 		t.Error("a version that was never kept at home starts")
 	}
 }
+
+// An attempt at home is of the version that is saved with it, also where nothing was saved in between; one that was there before is not.
+func TestAnAttemptIsAsAltered(t *testing.T) {
+	t.Parallel()
+	for attempt, violated := range map[uint32]bool{1: true, 2: false} {
+		x := newScene(t)
+		x.f.asked = asked{is: true, walltime: grid.Minute, owned: true, attempt: 1}
+		altered := grid.Job{Walltime: grid.Hour}
+		x.w.truth.termsSaved(x.a, x.f, &grid.Record{
+			Job: altered, Tenure: grid.Tenure{Role: grid.Owning}, Run: grid.Run{Attempt: attempt}, State: grid.Assigned,
+		})
+		x.f.mayGo(x.w, began(900, x.a, 1), &altered)
+		if v := x.w.result.Violation; (v != nil) != violated {
+			t.Errorf("attempt %d: the violation is %+v", attempt, v)
+		}
+	}
+}
