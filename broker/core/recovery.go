@@ -24,6 +24,7 @@ type recovery struct {
 	anew        bool                        // and is asked once more: its answer may be of before
 	traced      bool                        // all control directories of jobs without a record were read
 	untold      map[grid.JobID]*grid.Record // ends that users were told of jobs without a record; see told.go
+	elsewhere   map[grid.JobID]trail        // members' traces of jobs that a group is to make anew
 
 	estimator interface {
 		judge()
@@ -93,7 +94,7 @@ type recovery struct {
 func newRecovery(k *kernel) *recovery {
 	c := &recovery{
 		kernel: k, learnt: map[grid.PeerID]int{}, highWater: map[grid.PeerID][]grid.JournalID{}, boots: map[grid.PeerID][]uint64{},
-		untold: map[grid.JobID]*grid.Record{},
+		untold: map[grid.JobID]*grid.Record{}, elsewhere: map[grid.JobID]trail{},
 	}
 	for p, seen := range k.cfg.Seen {
 		c.highWater[p] = slices.Clone(seen[max(0, len(seen)-wire.MaxJournals):])

@@ -42,9 +42,28 @@ func (c *recovery) madeAgain(j *job) (ended bool) {
 		c.endAsTold(j, t)
 		return true
 	}
-	_, there := c.traces[id]
+	own, there := c.traces[id]
+	at := c.elsewhere[id]
 	delete(c.traces, id)
+	delete(c.elsewhere, id)
 	j.reconciled = !there
+	return own.Before(at.epoch) && c.wasElsewhere(j, at)
+}
+
+// trail is a trace of a job at a member.
+type trail struct {
+	of    grid.PeerID
+	epoch grid.Epoch
+}
+
+// wasElsewhere: a member had the job that its group makes anew, and nobody has a record of that. It begins at a new term, if it may.
+func (c *recovery) wasElsewhere(j *job, at trail) (ended bool) {
+	if c.gates.beforeAgain(j, false) != open {
+		c.lostAt(j, at, "job")
+		return true
+	}
+	j.rec.Epoch.Term = c.nextStamp(max(j.rec.Epoch.Term, at.epoch.Term))
+	j.rec.Unfenced = true
 	return false
 }
 
@@ -134,11 +153,16 @@ func (c *recovery) takeTerms(from grid.PeerID, list []wire.Trace) (lacking bool)
 func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 	j := c.jobs[k.Job]
 	switch {
+	case c.peek(k.Job) == nil && c.learnt[from] < maxLearnt && c.groups.sighted(k.Job):
+		if c.elsewhere[k.Job].epoch.Before(k.Epoch) {
+			c.elsewhere[k.Job] = trail{from, k.Epoch}
+			c.learnt[from]++
+		}
 	case c.peek(k.Job) == nil && (c.learnt[from] >= maxLearnt || !c.wholes.mayBe(k.Job, nil)):
 	case c.peek(k.Job) == nil:
 		if j := c.part(k.Job, from); j != nil && !j.rec.State.Terminal() {
 			c.learnt[from]++
-			c.lostPart(j, from, k.Epoch)
+			c.lostAt(j, trail{from, k.Epoch}, "part")
 		}
 	case j == nil || !c.isHome(j) || j.rec.State.Terminal():
 	case j.rec.Role == grid.Watching && j.rec.Owner == from && claimed(&j.rec) == k.Epoch:
@@ -151,12 +175,12 @@ func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 	}
 }
 
-// lostPart: a part was with a member, and both journals have lost what became of it there.
-func (c *recovery) lostPart(j *job, from grid.PeerID, epoch grid.Epoch) {
-	j.rec.Tenure = grid.Tenure{Role: grid.Watching, Epoch: epoch, Owner: from}
-	j.rec.Trail = []grid.PeerID{from}
+// lostAt: a part, or a job of a group, was with a member, and both journals have lost what became of it there.
+func (c *recovery) lostAt(j *job, at trail, what string) {
+	j.rec.Tenure = grid.Tenure{Role: grid.Watching, Epoch: at.epoch, Owner: at.of}
+	j.rec.Trail = []grid.PeerID{at.of}
 	c.begins(j, grid.Assigned)
-	j.rec.Reason = "the journal was rolled back, and " + c.nameOf(from) + " had the part, and has forgotten it too"
+	j.rec.Reason = "the journal was rolled back, and " + c.nameOf(at.of) + " had the " + what + ", and has forgotten it too"
 	c.home.terminal(j, grid.Lost)
 }
 

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"gbroker/grid"
@@ -333,6 +334,24 @@ func TestAnAnswerOnTheWayOverASetBack(t *testing.T) {
 		}
 		if got := x.a.recorded("job", at(900)); got != c.counts {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// Who brings the files of a job that its home has lost goes on while the faults do: a later backup may know the job again.
+func TestFilesOfAJobThatComesBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ unknown, storm, goesOn bool }{
+		"it is known":                  {false, false, true},
+		"it is lost":                   {true, true, true},
+		"it is lost, and stays so now": {true, false, false},
+	} {
+		x := newScene(t)
+		x.f.unknown, x.w.storm = c.unknown, c.storm
+		u := &customer{w: x.w, s: x.a, id: "job", job: grid.Job{Inputs: grid.Manifest{{Path: "in"}}}, rnd: rand.New(rand.NewPCG(1, 1))}
+		n := len(x.w.events)
+		if u.upload(); (len(x.w.events) > n) != c.goesOn {
+			t.Errorf("%s: he asks again: %t", name, len(x.w.events) > n)
 		}
 	}
 }

@@ -169,12 +169,12 @@ func (c *customer) accepted(a core.Answer) {
 func (c *customer) upload() {
 	w, h := c.w, &c.s.host
 	f := w.truth.facts[c.id]
-	if c.s.gone || f.told != 0 || f.unknown {
+	if c.s.gone || f.told != 0 || f.unknown && !w.storm {
 		return
 	}
 	retry := between(c.rnd, 5*grid.Second, 20*grid.Second)
 	again := func() { w.after(retry, c.upload) }
-	if !h.up || h.Core() == nil || h.frozen {
+	if f.unknown || !h.up || h.Core() == nil || h.frozen { // a later backup may know it again
 		again()
 		return
 	}
