@@ -64,6 +64,12 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 		return
 	case keptHere:
 		answer.Keep = true
+		if m.Started.Known && !j.rec.Job.Rerunnable && !j.rec.CancelRequested {
+			c.recovery.hadOnce(j, from, m.Epoch)
+		}
+		if j.rec.State == grid.Lost {
+			answer.Epoch = m.Epoch // what runs may end
+		}
 	case untilToken:
 		j.claim = &claim{from, m} // the token says whether it has started
 		c.execution.withdraw(j)

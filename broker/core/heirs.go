@@ -88,7 +88,7 @@ func (c *kernel) saysNone(j *job, p grid.PeerID) {
 // mayAskHeirs: nobody begins with the job any more who has heard this home before its term was raised.
 func (c *kernel) mayAskHeirs(j *job) bool { return c.now-j.raised >= silence*c.cfg.Digest }
 
-// hadOnce: a member that has no record of a job had it at an epoch. If that was not known here when the term was raised, its
+// hadOnce: a member that has no record of a job, or no proof that it was given it, had it at an epoch. If that was not known here when the term was raised, its
 // program may have run there.
 func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
 	if !c.isHome(j) || !j.awaitsHeirs() {

@@ -174,3 +174,40 @@ func TestARestartDoesNotCutTheWaitForHeirsShort(t *testing.T) {
 		}
 	}
 }
+
+// Who got a job from the site that was forgotten was put back to before it had the certificate of that, and has run it, as its control directory
+// tells: it proves nothing, but it has started, and may not start again. Nothing of a cancelled one runs once that has ended.
+func TestAnHeirThatProvesNothing(t *testing.T) {
+	t.Parallel()
+	ago := wire.Ago{Span: 90, Known: true}
+	for _, k := range []struct {
+		name      string
+		hop       uint32
+		rerun     bool
+		cancelled bool
+		state     grid.State
+		started   wire.Ago
+		lost      bool
+	}{
+		{"it runs there", 9, false, false, grid.Running, ago, true},
+		{"it has ended there", 9, false, false, grid.StageOut, ago, true},
+		{"it waits there", 9, false, false, grid.Assigned, wire.Ago{}, false},
+		{"it was there before", 2, false, false, grid.Running, ago, false},
+		{"it may run twice", 9, true, false, grid.Running, ago, false},
+		{"it is cancelled", 9, false, true, grid.Running, ago, false},
+	} {
+		r := given()
+		r.Job.Rerunnable, r.CancelRequested = k.rerun, k.cancelled
+		c := signed(r)
+		c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"})
+		m := wire.Report{Job: r.Job.ID, Epoch: grid.Epoch{Term: 1, Hop: k.hop}, Number: 4, State: k.state, Attempt: 1, Started: k.started}
+		if k.state == grid.StageOut {
+			m.End = grid.Failed
+		}
+		said, _ := only[Send](c.Step(1_000_002, Message{her, m}))
+		got := c.job(r.Job.ID).rec
+		if over, is := said.Message.(wire.Superseded); (got.State == grid.Lost) != k.lost || !is || (over.Epoch == m.Epoch) != k.lost {
+			t.Errorf("%s: it is %s: %s; told %+v", k.name, got.State, got.Reason, said.Message)
+		}
+	}
+}
