@@ -99,6 +99,15 @@ func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
 	}
 }
 
+// heirNamed: certificates tell who has got a job. Who is no member can be asked nothing, and was not when the term was raised.
+func (c *recovery) heirNamed(j *job, certificates []grid.Certificate) {
+	last := certificates[len(certificates)-1]
+	later := j.raisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
+	if later && c.members[last.To] == nil && last.To != c.cfg.Self && j.awaitsHeirs() && c.ownership.unproven(&j.rec.Job, j.sum(), certificates) == believed {
+		c.heirLost(j, c.nameOf(last.To)+" has got it, and is no neighbour")
+	}
+}
+
 // heirForgotten: an administrator has spoken for one who may have a job.
 func (c *recovery) heirForgotten(j *job, e Forget) {
 	if delete(j.heirs, e.Site); !e.Fenced && j.awaitsHeirs() {

@@ -211,3 +211,38 @@ func TestAnHeirThatProvesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Who got a job from the site that was forgotten has given it to one that is no neighbour of its home any more: nobody can ask that one, and it
+// has begun with the job, perhaps.
+func TestAnHeirThatIsNoMember(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		to   grid.PeerID
+		by   grid.PeerID
+		last uint32
+		want grid.State
+	}{
+		"no member":          {"peer-x", her, 9, grid.Lost},
+		"a member":           {it, her, 9, grid.Ready},
+		"nobody signed that": {"peer-x", it, 9, grid.Ready},
+		"it has it no more":  {"peer-x", me, 2, grid.Ready},
+		"it was that one":    {him, her, 9, grid.Ready},
+		"it has come back":   {me, her, 9, grid.Ready},
+	} {
+		r := given()
+		c := signed(r)
+		c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"})
+		chain := []grid.Certificate{certificate(r.Job, me, 5, him), certificate(r.Job, him, 7, her), certificate(r.Job, k.by, k.last, k.to)}
+		if k.last < 5 {
+			chain = chain[2:]
+		}
+		effects := c.Step(1_000_002, Message{her, wire.Moved{Job: r.Job.ID, Certificates: chain, Version: c.jobs[r.Job.ID].sum()}})
+		ack := false
+		for _, m := range sentTo(effects, her) {
+			ack = ack || m.Kind() == wire.KindMovedAck
+		}
+		if got := c.jobs[r.Job.ID].rec; got.State != k.want || !ack {
+			t.Errorf("%s: it is %s: %s; acknowledged %t", name, got.State, got.Reason, ack)
+		}
+	}
+}

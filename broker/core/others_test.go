@@ -152,10 +152,11 @@ func (o *others) askHeirs(j *job) { o.did("askHeirs %s", j.rec.Job.ID) }
 func (o *others) awaitHeirs(j *job, _ grid.Epoch, _ grid.PeerID) {
 	o.did("awaitHeirs %s", j.rec.Job.ID)
 }
-func (o *others) heirsWord(_ *job) (r string)    { return }
-func (o *others) askOwner(j *job)                { o.did("askOwner %s", j.rec.Job.ID) }
-func (o *others) awaitMembersOnly()              { o.did("awaitMembersOnly") }
-func (o *others) heirForgotten(j *job, _ Forget) { o.did("heirForgotten %s", j.rec.Job.ID) }
+func (o *others) heirsWord(_ *job) (r string)            { return }
+func (o *others) askOwner(j *job)                        { o.did("askOwner %s", j.rec.Job.ID) }
+func (o *others) awaitMembersOnly()                      { o.did("awaitMembersOnly") }
+func (o *others) heirNamed(j *job, _ []grid.Certificate) { o.did("heirNamed %s", j.rec.Job.ID) }
+func (o *others) heirForgotten(j *job, _ Forget)         { o.did("heirForgotten %s", j.rec.Job.ID) }
 func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
 	o.did("hadOnce %s %s", j.rec.Job.ID, p)
 }
