@@ -127,18 +127,25 @@ func (f *fact) unheardOf(e grid.Epoch, now grid.Tick) bool {
 
 // leftHome is when its home gave away the job that was owned at that epoch; 0 if it had it then.
 func (f *fact) leftHome(e grid.Epoch) grid.Tick {
-	if f.owners[e] == f.home {
+	at, g := f.lastGiven(func(at grid.Epoch, _ giving) bool { return at.Term == e.Term && !e.Before(at) })
+	if f.owners[e] == f.home || g.to == f.home {
 		return 0
 	}
-	last, left := grid.Epoch{Term: e.Term}, grid.Tick(0)
+	for g.by != nil && g.by != f.home { // who gave it on got it from another; since then its home may have given it away in another branch of its journal
+		before, by := at, g.by
+		at, g = f.lastGiven(func(at grid.Epoch, g giving) bool { return at.Term == e.Term && at.Before(before) && g.to == by })
+	}
+	return g.at
+}
+
+// lastGiven is the last of those handoffs that are so, by their epochs.
+func (f *fact) lastGiven(is func(grid.Epoch, giving) bool) (last grid.Epoch, of giving) {
 	for at, g := range f.given {
-		if away := g.by == f.home; (away || g.to == f.home) && at.Term == e.Term && !at.Before(last) && !e.Before(at) {
-			if last, left = at, 0; away {
-				left = g.at
-			}
+		if is(at, g) && (of.by == nil || last.Before(at)) {
+			last, of = at, g
 		}
 	}
-	return left
+	return last, of
 }
 
 // apart: its home has lost, unnoticed, that it gave the job away to where one of two starts was, and what was done for the other it did in ignorance of that.
