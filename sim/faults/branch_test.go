@@ -30,3 +30,66 @@ func TestEachBranchLeftHomeByItself(t *testing.T) {
 		t.Errorf("the violation is %+v", x.w.result.Violation)
 	}
 }
+
+// What a home has given away in ignorance of a lost branch is started where it came to, also after the home has heard of that.
+func TestWhatWasGivenInIgnoranceGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given, heard, queued int
+		on                   bool // to another, just before it was queued
+		violated             bool
+	}{
+		"it waited there for its files":              {900, 905, 1100, false, false},
+		"it was given on":                            {900, 905, 1100, true, false},
+		"it was given when the home had heard":       {1100, 905, 1110, false, true},
+		"it was given and queued before it was lost": {60, 905, 70, false, true},
+	} {
+		x := newScene(t)
+		x.w.now = at(1300)
+		d := &site{w: x.w, peer: "d"}
+		first, second := x.cutOff(60, c.heard, 0)
+		x.gave(1, 60, x.a, x.b)
+		x.gave(2, c.given, x.a, x.c)
+		first.id.Epoch.Hop = 1
+		second.where, second.id.Epoch.Hop, second.queued = x.c, 2, at(c.queued)
+		if c.on {
+			x.gave(3, c.queued-10, x.c, d)
+			second.where, second.id.Epoch.Hop = d, 3
+		}
+		x.f.starts = []start{first}
+		x.f.mayStart(x.w, second)
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: violated %t", name, got)
+		}
+	}
+}
+
+// Whom a home has lost owns a job beside those to which it came by way of who got it in ignorance, the home too.
+func TestAnOwnerBesideARowOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given    int
+		to       func(x *scene) *site // c gives it to there, long after
+		violated bool
+	}{
+		"it was given on":                         {900, func(x *scene) *site { return &site{w: x.w, peer: "d"} }, false},
+		"it came home":                            {900, func(x *scene) *site { return x.a }, false},
+		"it was given when the home had heard":    {1100, func(x *scene) *site { return &site{w: x.w, peer: "d"} }, true},
+		"it came home, given when that had heard": {1100, func(x *scene) *site { return x.a }, true},
+	} {
+		x := newScene(t)
+		x.w.now = at(1300)
+		x.cutOff(60, 905, 0)
+		x.gave(1, 60, x.a, x.b)
+		x.gave(2, c.given, x.a, x.c)
+		to := c.to(x)
+		x.gave(3, 1200, x.c, to)
+		for hop, s := range map[uint32]*site{1: x.b, 3: to} {
+			r := &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1, Hop: hop}}}
+			x.w.truth.owned(s, x.f, r)
+		}
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: violated %t", name, got)
+		}
+	}
+}

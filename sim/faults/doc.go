@@ -84,7 +84,9 @@
 //	                                   its machine, that it gave the job away,    that the journal was longer
 //	                                   to there or to who gave it on, and
 //	                                   no member that had seen that was heard
-//	                                   for 2 minutes, up to its submission
+//	                                   for 2 minutes, up to its submission, or
+//	                                   until the home gave the job to there, or
+//	                                   to who gave it on to there
 //	                                 its user had it removed, and the home has  its start tokens went with it
 //	                                   lost that, likewise
 //	                                 that machine was put back to a snapshot    so did they, with all that
@@ -102,8 +104,8 @@
 //	                                   for the word of the other
 //	                                 the home has lost, in a power cut or with  likewise
 //	                                   its machine, that it gave the job to the one, and
-//	                                   gave it to the other before a member
-//	                                   that had seen that was heard
+//	                                   gave it to the other, or to who gave it on,
+//	                                   before a member that had seen that was heard
 //	KILLED is forgotten (S2c), an    its home has lost it with its machine or in    nothing and nobody can say
 //	  end is told anew (S5)            a power cut, and no member that had seen     that the journal was longer
 //	                                   that was heard for 2 minutes

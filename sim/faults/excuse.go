@@ -127,15 +127,29 @@ func (f *fact) unheardOf(e grid.Epoch, now grid.Tick) bool {
 
 // leftHome is when its home gave away the job that was owned at that epoch; 0 if it had it then.
 func (f *fact) leftHome(e grid.Epoch) grid.Tick {
-	at, g := f.lastGiven(func(at grid.Epoch, _ giving) bool { return at.Term == e.Term && !e.Before(at) })
-	if f.owners[e] == f.home || g.to == f.home {
+	if f.owners[e] == f.home {
 		return 0
 	}
+	if _, g := f.givenBy(e); g.to == f.home {
+		return 0
+	}
+	return f.rootOf(e)
+}
+
+// rootOf is when its home gave the job to who had it at that epoch, or to the first of those who gave it on to there, also where it came home
+// by that; 0 is never.
+func (f *fact) rootOf(e grid.Epoch) grid.Tick {
+	at, g := f.givenBy(e)
 	for g.by != nil && g.by != f.home { // who gave it on got it from another; since then its home may have given it away in another branch of its journal
 		before, by := at, g.by
 		at, g = f.lastGiven(func(at grid.Epoch, g giving) bool { return at.Term == e.Term && at.Before(before) && g.to == by })
 	}
 	return g.at
+}
+
+// givenBy is the last handoff up to an epoch.
+func (f *fact) givenBy(e grid.Epoch) (grid.Epoch, giving) {
+	return f.lastGiven(func(at grid.Epoch, _ giving) bool { return at.Term == e.Term && !e.Before(at) })
 }
 
 // lastGiven is the last of those handoffs that are so, by their epochs.
@@ -150,7 +164,14 @@ func (f *fact) lastGiven(is func(grid.Epoch, giving) bool) (last grid.Epoch, of 
 
 // apart: its home has lost, unnoticed, that it gave the job away to where one of two starts was, and what was done for the other it did in ignorance of that.
 func (f *fact) apart(one, other start) bool {
-	return f.unheardOf(one.id.Epoch, other.queued) || f.unheardOf(other.id.Epoch, one.queued)
+	return f.unknownAt(one, f, other) || f.unknownAt(other, f, one)
+}
+
+// unknownAt: its home has lost that it gave the job away to where one start was, and did not know of that when another, of this job or
+// of one that is a part of it or has it as a part, was submitted; or when it gave that away to there, or to who gave it on: those may
+// not hear of it in time.
+func (f *fact) unknownAt(one start, of *fact, other start) bool {
+	return f.unheardOf(one.id.Epoch, other.queued) || f.unheardOf(one.id.Epoch, of.leftHome(other.id.Epoch))
 }
 
 // inIgnorance: it started again, and its home could not know of both.

@@ -212,7 +212,7 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			first, second := x.cutOff(60, 0, 900)
 			x.gave(2, 85, x.b, x.a)
 			x.gave(3, 95, x.a, x.c)
-			first.where, first.id.Epoch.Hop = x.c, 3
+			first.where, first.id.Epoch.Hop, second.id.Epoch.Hop = x.c, 3, 2
 			return first, second
 		}, true},
 		{"the home's disk has lost that it gave the job to where it waited, and it was given to another, where it started first", func(x *scene) (start, start) {

@@ -63,11 +63,11 @@ func (x *scene) cutOff(given, heard, queued int) (first, second start) {
 	return began(100, x.b, 1), second
 }
 
-// waited: a job was given to b, which its home has lost as in cutOff, and then to c, where it was queued at an instant and started; then b starts it.
+// waited: a job was given to b, which its home has lost as in cutOff, and then to c, where it was queued soon, at an instant, and started; then b starts it.
 func (x *scene) waited(queued int) (first, second start) {
 	_, second = x.cutOff(60, 0, 65)
 	x.gave(1, 60, x.a, x.b)
-	x.gave(2, 900, x.a, x.c)
+	x.gave(2, queued-10, x.a, x.c)
 	first = began(940, x.c, 1)
 	first.queued, first.id.Epoch.Hop = at(queued), 2
 	second.where, second.id.Epoch.Hop = x.b, 1

@@ -311,7 +311,7 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 	}
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.given[e].at) && !f.unheardOf(e, f.given[at].at) {
+		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.rootOf(e)) && !f.unheardOf(e, f.rootOf(at)) {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}
