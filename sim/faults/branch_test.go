@@ -93,3 +93,45 @@ func TestAnOwnerBesideARowOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// An end is told of who was given the job in ignorance, long after the home has heard of that: where it is in the lost branch it starts, or runs on.
+func TestAnEndOfOneBranchIsNotThatOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given    int
+		home     bool // it came home, and ended there
+		own      bool // the end is of where it starts
+		violated bool
+	}{
+		"it ended elsewhere":                {900, false, false, false},
+		"it came home, and ended there":     {900, true, false, false},
+		"it was given when that was known":  {1040, false, false, true},
+		"it is told of what was given away": {900, false, true, true},
+	} {
+		for _, runs := range []bool{false, true} {
+			x := newScene(t)
+			now, _ := x.cutOff(60, 905, 0)
+			now.id.Epoch.Hop = 1
+			x.gave(1, 60, x.a, x.b)
+			x.gave(2, c.given, x.a, x.c)
+			end := grid.Epoch{Term: 1, Hop: 2}
+			if c.home {
+				x.gave(3, c.given+10, x.c, x.a)
+				end.Hop, x.f.owners[grid.Epoch{Term: 1, Hop: 3}] = 3, x.a
+			}
+			if c.own {
+				end.Hop = 1
+			}
+			if x.f.wished, x.w.now = true, at(1100); runs {
+				x.f.starts, x.f.running[1] = []start{now}, 1
+			}
+			x.w.truth.shown(x.a, "job", &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Killed, Tenure: grid.Tenure{Epoch: end}})
+			if !runs {
+				x.f.mayStart(x.w, now)
+			}
+			if got := x.w.result.Violation != nil; got != c.violated {
+				t.Errorf("%s, and it runs (%t): %+v", name, runs, x.w.result.Violation)
+			}
+		}
+	}
+}

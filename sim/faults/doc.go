@@ -112,7 +112,8 @@
 //	a start after KILLED (S2c), an   its home has lost, likewise, that it gave the  likewise
 //	  end while it runs (S5)           job to there, or to who gave it on, and
 //	                                   tells that end before 2 minutes have passed
-//	                                   since a member that had seen that was heard
+//	                                   since a member that had seen that was heard,
+//	                                   or had given the job before that to who ended it
 //	KILLED is forgotten (S2c), an    its home had it then, and has lost that    nobody else was told: a site that
 //	  end is told anew (S5)            with its journal and the file beside it    had it before may forget it then
 //	KILLED is forgotten (S2c)        its home has lost that, likewise, and so   both have forgotten it

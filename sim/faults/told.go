@@ -37,7 +37,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	if s.duplicate != nil {
 		f.acted(true)
 	}
-	f.told, f.exit, f.toldAt = r.State, r.ExitCode, w.now
+	f.told, f.exit, f.toldAt, f.toldOf = r.State, r.ExitCode, w.now, r.Epoch
 	f.lost = f.lost || r.State == grid.Lost
 	t.stirs(id)
 	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
@@ -61,7 +61,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	unseen := func(e start) bool {
 		term := e.id.Epoch.Term
 		now := e.ended == 0 && (term == r.Epoch.Term || term == r.Adopted.Term)
-		return now && (f.wiped(e) || f.unheardOf(e.id.Epoch, w.now)) || f.untraceable(e) || f.inIgnorance(e)
+		return now && (f.wiped(e) || f.endUnheardOf(e.id.Epoch, r.Epoch, w.now)) || f.untraceable(e) || f.inIgnorance(e)
 	}
 	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, unseen) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)

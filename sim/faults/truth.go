@@ -59,7 +59,8 @@ type fact struct {
 	cancel     grid.Tick                // when the wish was told to be recorded; 0 is not
 	told       grid.State               // the final state that was told
 	toldAt     grid.Tick
-	lost       bool // that was LOST, once
+	toldOf     grid.Epoch // at which it was owned
+	lost       bool       // that was LOST, once
 	exit       int
 	once       grid.State                   // what was told before its home lost that, and others know
 	killed     bool                         // that was KILLED, and others had the job
@@ -167,7 +168,7 @@ func (f *fact) mayStart(w *world, now start) {
 		}
 	}
 	switch {
-	case (f.told == grid.Killed || f.killed && !f.killForgotten() && !f.toldUnheard(now.queued)) && !f.toldByFence(now.where) && !f.unheardOf(now.id.Epoch, f.toldAt):
+	case (f.told == grid.Killed || f.killed && !f.killForgotten() && !f.toldUnheard(now.queued)) && !f.toldByFence(now.where) && !f.endUnheardOf(now.id.Epoch, f.toldOf, f.toldAt):
 		w.violate("S2c", f.id, "%s starts at %s after its user was told KILLED", now.id, now.where.name())
 	case f.rerun && same > f.losses[now.id.Epoch.Term]:
 		w.violate("S2b", f.id, "%s starts at %s, the %d. time in its term, after %d losses", now.id, now.where.name(), same+1, f.losses[now.id.Epoch.Term])
