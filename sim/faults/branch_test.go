@@ -135,3 +135,36 @@ func TestAnEndOfOneBranchIsNotThatOfAnother(t *testing.T) {
 		}
 	}
 }
+
+// A home that has lost that it told KILLED gives the job away again, and hears of that: who got it may start it long after. What was on its
+// way before the loss is no such thing.
+func TestAStartAfterAKillThatWasLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given, queued int // 0: it is at home
+		violated      bool
+	}{
+		"it was submitted before that was known":      {0, 1000, false},
+		"it was submitted when that was known":        {0, 1040, true},
+		"it was submitted before the loss":            {0, 76, true},
+		"it was given away before that was known":     {900, 1040, false},
+		"it was given away when that was known":       {1030, 1040, true},
+		"it was given away and queued before it lost": {60, 76, true},
+	} {
+		x := newScene(t)
+		x.w.now = at(1100)
+		now, _ := x.cutOff(60, 905, 0)
+		delete(x.f.given, grid.Epoch{Term: 1})
+		x.f.killed, x.f.killedAt, x.f.toldAt, x.f.killer = true, at(75), at(75), x.c
+		if now.queued = at(c.queued); c.given > 0 {
+			now.id.Epoch.Hop = 2
+			x.gave(2, c.given, x.a, x.b)
+		} else {
+			now.where, x.f.owners[now.id.Epoch] = x.a, x.a
+		}
+		x.f.mayStart(x.w, now)
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: %+v", name, x.w.result.Violation)
+		}
+	}
+}

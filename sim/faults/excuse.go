@@ -186,11 +186,16 @@ func (f *fact) endUnheardOf(e, ended grid.Epoch, told grid.Tick) bool {
 }
 
 // toldUnheard: its home has lost that its user was told an end, with its whole machine or in a power cut, and what it did at
-// the instant now it did before a member that had seen that part of its journal could be heard, or at once.
+// the instant now it did since then, before a member that had seen that part of its journal could be heard, or at once.
 func (f *fact) toldUnheard(now grid.Tick) bool {
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		return l.words && l.covers(f.toldAt) && (l.heard == 0 || now <= l.heard+hearing)
+		return l.words && l.covers(f.toldAt) && l.at <= now && (l.heard == 0 || now <= l.heard+hearing)
 	})
+}
+
+// goesUnheard: a start was submitted when its home could not know of that end, or its home gave the job to there, or to who gave it on, then.
+func (f *fact) goesUnheard(now start) bool {
+	return f.toldUnheard(now.queued) || f.toldUnheard(f.leftHome(now.id.Epoch))
 }
 
 // hearing is how long a broker waits after a start for the word of members that live.

@@ -201,7 +201,9 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 		{"the same, and nobody who had seen what its home has lost was heard", func(x *scene) {
 			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-			x.f.mayStart(x.w, began(900, x.a, 1))
+			again := began(1100, x.a, 1)
+			again.queued = at(1090)
+			x.f.mayStart(x.w, again)
 		}, false},
 		{"its home drops a job", func(x *scene) {
 			x.w.truth.saved(x.a, []grid.Change{grid.Deleted(grid.KindJob, "job")})
