@@ -168,3 +168,33 @@ func TestAStartAfterAKillThatWasLost(t *testing.T) {
 		}
 	}
 }
+
+// Who had a job may lose that it ended, while its word of that is on the way to the home, which tells KILLED and loses that.
+func TestAKillThatBothHaveForgotten(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		wrote        []grid.Tick
+		since, until int
+		violated     bool
+	}{
+		"it has lost its end before that was told":    {[]grid.Tick{at(150), at(195)}, 180, 198, false},
+		"it has lost what came before its end":        {[]grid.Tick{at(150), at(195)}, 140, 190, true},
+		"it has lost its end, and written it again":   {[]grid.Tick{at(150), at(195), at(199)}, 180, 198, true},
+		"it has lost something else when it was told": {[]grid.Tick{at(150), at(195)}, 196, 300, false},
+		"it has lost what it wrote since":             {[]grid.Tick{at(150), at(195), at(250)}, 240, 300, true},
+	} {
+		x := newScene(t)
+		x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
+		x.f.wrote[x.b] = c.wrote
+		x.b.lost(c.since, c.until, false)
+		x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+		x.a.lapses[0].heard = at(1010)
+		x.w.now = at(1300)
+		again := began(1300, x.b, 1)
+		again.queued = at(1290)
+		x.f.mayStart(x.w, again)
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: %+v", name, x.w.result.Violation)
+		}
+	}
+}

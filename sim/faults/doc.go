@@ -120,6 +120,7 @@
 //	  end is told anew (S5)            with its journal and the file beside it    had it before may forget it then
 //	KILLED is forgotten (S2c)        its home has lost that, likewise, and so   both have forgotten it
 //	                                   has the site that had the job then
+//	                                   (what it had written of it last by then)
 //	KILLED is forgotten (S2c)        its home has lost that, likewise, and      its home need not wait for his
 //	                                   who had it then was forgotten or           word
 //	                                   removed at its home since

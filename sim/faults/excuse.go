@@ -202,9 +202,16 @@ func (f *fact) goesUnheard(now start) bool {
 const hearing = 2 * grid.Minute
 
 // killForgotten: its home has lost that its user was told KILLED, and what is beside its journal with it; and so has the
-// site that had the job then; or the administrator of the home has said since that it need not wait for the word of that.
+// site that had the job then, or what it wrote of it last before that; or the administrator of the home has said since that it need not
+// wait for the word of that.
 func (f *fact) killForgotten() bool {
-	return slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) }) ||
+	wrote := grid.Tick(0)
+	for _, t := range f.wrote[f.killer] {
+		if t <= f.killedAt {
+			wrote = max(wrote, t)
+		}
+	}
+	return slices.ContainsFunc(f.killer.lapses, func(l lapse) bool { return l.covers(f.killedAt) || wrote > 0 && l.covers(wrote) }) ||
 		slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.words && l.covers(f.killedAt) && f.home.deaf(f.killer, l) })
 }
 
