@@ -179,10 +179,10 @@ func (f *fact) inIgnorance(again start) bool {
 	return slices.ContainsFunc(f.starts, func(e start) bool { return e.at < again.at && f.apart(e, again) })
 }
 
-// endUnheardOf: its home has lost that it gave the job away at an epoch, and did not know of that when it told an end, or when it gave the job to
-// where that came from, at another epoch.
-func (f *fact) endUnheardOf(e, ended grid.Epoch, told grid.Tick) bool {
-	return f.unheardOf(e, told) || f.unheardOf(e, f.rootOf(ended))
+// endUnheardOf: its home has lost that it gave the job away at an epoch, and did not know of that when it told an end, of this job or of that
+// of which it is a part; or when it gave that away to where the end came from, at another epoch.
+func (f *fact) endUnheardOf(e grid.Epoch, of *fact, ended grid.Epoch, told grid.Tick) bool {
+	return f.unheardOf(e, told) || f.unheardOf(e, of.rootOf(ended))
 }
 
 // toldUnheard: its home has lost that its user was told an end, with its whole machine or in a power cut, and what it did at

@@ -139,10 +139,11 @@ func (t *truth) mayBegin(s *site, l *local) {
 			w.violate("S4", whole.id, "%s starts at %s, and the reservation of %s was never confirmed", l.sub.ID, s.name(), o.id)
 		}
 	}
-	if whole.told != 0 && whole.told != grid.Lost && !whole.torn() {
+	now := start{at: w.now, where: s, id: l.sub.ID, queued: l.queued}
+	if whole.told != 0 && whole.told != grid.Lost && !whole.torn() && !t.facts[l.sub.ID.Job].endUnheardOf(now.id.Epoch, whole, whole.toldOf, whole.toldAt) {
 		w.violate("S4", whole.id, "%s starts at %s after its user was told that %s is %s", l.sub.ID, s.name(), whole.id, whole.told)
 	}
-	t.onlyOnce(r, start{at: w.now, where: s, id: l.sub.ID, queued: l.queued})
+	t.onlyOnce(r, now)
 	if !slices.ContainsFunc(r.parts, func(o *piece) bool { return o.began == 0 }) {
 		w.result.Coverage["begun together"]++
 	}
@@ -153,8 +154,10 @@ func (t *truth) onlyOnce(r *round, now start) {
 	if r.of.rerun || r.of.torn() {
 		return
 	}
+	part := t.facts[now.id.Job]
+	unknown := func(f *fact, e start) bool { return f.unknownAt(e, part, now) || part.unknownAt(now, f, e) }
 	for _, e := range r.of.starts {
-		if !r.of.fencedOff(e, now) && !r.of.untraceable(e) && !r.of.unheardOf(e.id.Epoch, now.queued) {
+		if !r.of.fencedOff(e, now) && !r.of.untraceable(e) && !unknown(r.of, e) {
 			r.of.home.w.violate("S4", r.of.id, "%s, which is not rerunnable, starts at %s in round %d, and all of it has started at %s as %s", now.id, now.where.name(), r.n, e.where.name(), e.id)
 			return
 		}
@@ -166,7 +169,7 @@ func (t *truth) onlyOnce(r *round, now start) {
 				continue
 			}
 			known := func(e start) bool {
-				return e.where == p.at && !f.fencedOff(e, now) && !f.untraceable(e) && !f.unheardOf(e.id.Epoch, now.queued)
+				return e.where == p.at && !f.fencedOff(e, now) && !f.untraceable(e) && !unknown(f, e)
 			}
 			if slices.ContainsFunc(f.starts, known) {
 				r.of.home.w.violate("S4", r.of.id, "%s, which is not rerunnable, starts at %s in round %d, and has started at %s in round %d", now.id, now.where.name(), r.n, p.at.name(), other.n)
@@ -198,7 +201,10 @@ func (t *truth) judgeWhole(s *site, f *fact, r *grid.Record) {
 				continue
 			}
 			lost, began = lost || part.told == grid.Lost, began || p.began > 0
-			if part.running[1] > 0 && part.told != grid.Lost && r.State != grid.Lost {
+			unseen := func(e start) bool {
+				return e.ended == 0 && (part.wiped(e) || part.endUnheardOf(e.id.Epoch, f, r.Epoch, s.w.now)) || part.untraceable(e)
+			}
+			if part.running[1] > 0 && part.told != grid.Lost && r.State != grid.Lost && !slices.ContainsFunc(part.starts, unseen) {
 				s.w.violate("S4", f.id, "%s is told to be %s while %s runs", f.id, r.State, p.id)
 			}
 		}

@@ -61,7 +61,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	unseen := func(e start) bool {
 		term := e.id.Epoch.Term
 		now := e.ended == 0 && (term == r.Epoch.Term || term == r.Adopted.Term)
-		return now && (f.wiped(e) || f.endUnheardOf(e.id.Epoch, r.Epoch, w.now)) || f.untraceable(e) || f.inIgnorance(e)
+		return now && (f.wiped(e) || f.endUnheardOf(e.id.Epoch, f, r.Epoch, w.now)) || f.untraceable(e) || f.inIgnorance(e)
 	}
 	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, unseen) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)

@@ -168,7 +168,7 @@ func (f *fact) mayStart(w *world, now start) {
 		}
 	}
 	switch {
-	case (f.told == grid.Killed || f.killed && !f.killForgotten() && !f.goesUnheard(now)) && !f.toldByFence(now.where) && !f.endUnheardOf(now.id.Epoch, f.toldOf, f.toldAt):
+	case (f.told == grid.Killed || f.killed && !f.killForgotten() && !f.goesUnheard(now)) && !f.toldByFence(now.where) && !f.endUnheardOf(now.id.Epoch, f, f.toldOf, f.toldAt):
 		w.violate("S2c", f.id, "%s starts at %s after its user was told KILLED", now.id, now.where.name())
 	case f.rerun && same > f.losses[now.id.Epoch.Term]:
 		w.violate("S2b", f.id, "%s starts at %s, the %d. time in its term, after %d losses", now.id, now.where.name(), same+1, f.losses[now.id.Epoch.Term])
