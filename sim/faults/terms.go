@@ -32,13 +32,21 @@ type asked struct {
 	lost     []grid.Tick // those of versions before its home was set back: another site may have them
 	again    grid.Tick   // when its home was last put back to when the job was held, and so lost its release; 0 is never
 	owned    bool        // by the home's journal, at home
-	attempt  uint32      // the last one at home, by its journal
+	place    place       // that it had there last
 	latest   grid.Tick   // that its home's clock has shown at a save of the job
 	letGo    bool        // its user wants it released, and does not want it held any more
 	released bool        // and was told that it is
 	came     []string    // what it was to wait for, and has come true, whatever its home has lost since
 	vain     bool        // one of these could never come true, once
 }
+
+// place is what a job gets anew each time that it is put up for the search, and finds one.
+type place struct {
+	attempt uint32
+	offer   grid.Epoch
+}
+
+func placeOf(r *grid.Record) place { return place{r.Attempt, r.Handoff.Epoch} }
 
 // exacting is a user with a chain of jobs.
 type exacting struct {
@@ -214,10 +222,11 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 	owned := r.Role == grid.Owning
 	atHome := owned && r.State == grid.Ready
 	f.asked.held = atHome && r.Job.Terms.Held || f.asked.held && r.Job.Terms.Held
-	if atHome || owned && (!f.asked.owned || r.Attempt != f.asked.attempt) {
-		f.asked.walltime = r.Job.Walltime // what comes home is of its version again, and so is each attempt
+	// What comes home is of its version again; and it may be altered, and find a place, in one save.
+	if atHome || owned && (!f.asked.owned || placeOf(r) != f.asked.place) {
+		f.asked.walltime = r.Job.Walltime
 	}
-	f.asked.owned, f.asked.attempt = owned, r.Attempt
+	f.asked.owned, f.asked.place = owned, placeOf(r)
 }
 
 // byAnother: another broker of its home's name may have acted on the job, and that cannot keep to what it did.
@@ -233,7 +242,7 @@ func (a *asked) setBack(r *grid.Record, now grid.Tick) {
 	a.owned = r != nil && r.Role == grid.Owning
 	a.lost = append(a.lost, a.walltime)
 	if r != nil {
-		a.walltime, a.attempt = r.Job.Walltime, r.Attempt
+		a.walltime, a.place = r.Job.Walltime, placeOf(r)
 	}
 }
 

@@ -332,19 +332,33 @@ func TestAJobThatComesHomeStartsAsAltered(t *testing.T) {
 	}
 }
 
-// An attempt at home is of the version that is saved with it, also where nothing was saved in between; one that was there before is not.
-func TestAnAttemptIsAsAltered(t *testing.T) {
+// A job that waits may be altered and find a place in one save; what has a place keeps its version.
+func TestAJobIsAlteredAndPlacedInOneSave(t *testing.T) {
 	t.Parallel()
-	for attempt, violated := range map[uint32]bool{1: true, 2: false} {
+	before, altered := grid.Job{Walltime: grid.Minute}, grid.Job{Walltime: grid.Hour}
+	for name, c := range map[string]struct {
+		state    grid.State
+		attempt  uint32
+		offer    grid.Epoch
+		violated bool
+	}{
+		"it is submitted":         {grid.Assigned, 2, grid.Epoch{}, false},
+		"it is offered":           {grid.Moving, 1, grid.Epoch{Term: 1, Hop: 7}, false},
+		"it has been submitted":   {grid.Assigned, 1, grid.Epoch{}, true},
+		"it runs, and is altered": {grid.Running, 1, grid.Epoch{}, true},
+	} {
 		x := newScene(t)
-		x.f.asked = asked{is: true, walltime: grid.Minute, owned: true, attempt: 1}
-		altered := grid.Job{Walltime: grid.Hour}
-		x.w.truth.termsSaved(x.a, x.f, &grid.Record{
-			Job: altered, Tenure: grid.Tenure{Role: grid.Owning}, Run: grid.Run{Attempt: attempt}, State: grid.Assigned,
-		})
+		x.f.asked = asked{is: true, walltime: grid.Minute}
+		save := func(j grid.Job, state grid.State, attempt uint32, offer grid.Epoch) {
+			x.w.truth.termsSaved(x.a, x.f, &grid.Record{
+				Job: j, State: state, Run: grid.Run{Attempt: attempt}, Tenure: grid.Tenure{Role: grid.Owning, Handoff: grid.Handoff{Epoch: offer}},
+			})
+		}
+		save(before, grid.Assigned, 1, grid.Epoch{})
+		save(altered, c.state, c.attempt, c.offer)
 		x.f.mayGo(x.w, began(900, x.a, 1), &altered)
-		if v := x.w.result.Violation; (v != nil) != violated {
-			t.Errorf("attempt %d: the violation is %+v", attempt, v)
+		if got := x.w.result.Violation != nil; got != c.violated {
+			t.Errorf("%s: %+v", name, x.w.result.Violation)
 		}
 	}
 }
