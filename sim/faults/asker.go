@@ -77,7 +77,9 @@ func (h *host) serve(key core.WorkKey, e core.Serve) {
 // releasedTold: its user hears that it is released, as he asked for at an instant. Its home may have lost that since, while the answer was on the way.
 func (f *fact) releasedTold(asked grid.Tick) {
 	lost := slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.at >= asked })
-	f.asked.released = f.asked.released || !lost
+	if !lost && !f.asked.released {
+		f.asked.released, f.asked.releasedAt = true, f.home.w.now
+	}
 }
 
 // releasedSaved checks S15 of what the home of a job has saved.

@@ -350,3 +350,20 @@ func TestReleasedOnTheWayOverASetBack(t *testing.T) {
 		}
 	}
 }
+
+// A wish of before the release may come again when its home has lost both, also where the job was not held yet in what it has.
+func TestAHoldThatComesAgainAfterASetBack(t *testing.T) {
+	t.Parallel()
+	for since, violated := range map[int]bool{900: false, 960: true} {
+		x := newScene(t)
+		x.w.now = at(950)
+		x.f.releasedTold(at(940))
+		x.w.now = at(1000)
+		x.a.disk.records["job"] = &grid.Record{}
+		x.w.truth.setBack(x.a, lapse{since: at(since)})
+		x.w.truth.releasedSaved(x.a, x.f, &grid.Record{Job: grid.Job{Terms: grid.Terms{Held: true}}})
+		if v := x.w.result.Violation; (v != nil) != violated {
+			t.Errorf("put back to %d s: the violation is %+v", since, v)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		}
 		if f.home == s {
 			f.unknown = r == nil
-			f.asked.setBack(r, s.w.now)
+			f.asked.setBack(r, l)
 		}
 		if f.home != s { // readers see its jobs, also one of which nobody was told that it is accepted
 			continue

@@ -25,19 +25,20 @@ import (
 
 // asked is what the user of a job wants of it, and what its home was last seen to keep of that.
 type asked struct {
-	is       bool
-	terms    grid.Terms  // as it was handed in
-	held     bool        // by the home's journal, at home, and nobody has asked for its release since
-	walltime grid.Tick   // of its version, by the home's journal
-	lost     []grid.Tick // those of versions before its home was set back: another site may have them
-	again    grid.Tick   // when its home was last put back to when the job was held, and so lost its release; 0 is never
-	owned    bool        // by the home's journal, at home
-	place    place       // that it had there last
-	latest   grid.Tick   // that its home's clock has shown at a save of the job
-	letGo    bool        // its user wants it released, and does not want it held any more
-	released bool        // and was told that it is
-	came     []string    // what it was to wait for, and has come true, whatever its home has lost since
-	vain     bool        // one of these could never come true, once
+	is         bool
+	terms      grid.Terms  // as it was handed in
+	held       bool        // by the home's journal, at home, and nobody has asked for its release since
+	walltime   grid.Tick   // of its version, by the home's journal
+	lost       []grid.Tick // those of versions before its home was set back: another site may have them
+	again      grid.Tick   // when its home was last put back to when the job was held, and so lost its release; 0 is never
+	owned      bool        // by the home's journal, at home
+	place      place       // that it had there last
+	latest     grid.Tick   // that its home's clock has shown at a save of the job
+	letGo      bool        // its user wants it released, and does not want it held any more
+	released   bool        // and was told that it is
+	releasedAt grid.Tick   // when that was
+	came       []string    // what it was to wait for, and has come true, whatever its home has lost since
+	vain       bool        // one of these could never come true, once
 }
 
 // place is what a job gets anew each time that it is put up for the search, and finds one.
@@ -233,12 +234,13 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 func (f *fact) byAnother() bool { return f.shared(f.home) || f.torn() }
 
 // setBack: its home has now lost what it wrote of the job after this record, or all of it.
-func (a *asked) setBack(r *grid.Record, now grid.Tick) {
+func (a *asked) setBack(r *grid.Record, l lapse) {
 	isHeld := r != nil && r.Job.Terms.Held
 	if isHeld && !a.held {
-		a.again = now
+		a.again = l.at
 	}
-	a.held, a.released = a.held && isHeld, a.released && r != nil && !isHeld
+	// Where it has lost that it was released, it has lost too which wishes came before that.
+	a.held, a.released = a.held && isHeld, a.released && r != nil && !isHeld && !l.covers(a.releasedAt)
 	a.owned = r != nil && r.Role == grid.Owning
 	a.lost = append(a.lost, a.walltime)
 	if r != nil {
