@@ -112,12 +112,14 @@ func (c *recovery) settleParts() {
 const maxTraces = 1_000_000
 
 // tracesFor are those of the jobs of one home, and of those that it has let go at the word of
-// that home.
+// that home; and then those of other homes' jobs, which that site may have given here.
 func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 	site := c.members[home].site.Name
-	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
-		if c.peek(id) == nil && (site == "" || id.Site() == site) && len(list) < wire.MaxTraces {
-			list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
+	for _, own := range []bool{true, false} {
+		for _, id := range slices.Sorted(maps.Keys(c.traces)) {
+			if its := site == "" || id.Site() == site; its == own && c.peek(id) == nil && len(list) < wire.MaxTraces {
+				list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
+			}
 		}
 	}
 	for _, j := range inOrder(slices.Collect(c.allOf(home))) {
@@ -164,7 +166,7 @@ func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 			c.learnt[from]++
 			c.lostAt(j, trail{from, k.Epoch}, "part")
 		}
-	case j == nil || !c.isHome(j) || j.rec.State.Terminal():
+	case j == nil || j.rec.State.Terminal() || !c.isHome(j) && !j.mayBeGiven(k.Epoch.Term):
 	case j.rec.Role == grid.Watching && j.rec.Owner == from && claimed(&j.rec) == k.Epoch:
 		c.ownership.ownerLost(j, from)
 	case j.rec.Epoch.Before(k.Epoch) && j.traceAt.Before(k.Epoch):
@@ -173,6 +175,11 @@ func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 			c.execution.withdraw(j) // it was, before the handoff: the token makes sure
 		}
 	}
+}
+
+// mayBeGiven: this site, which is not the home, has the job in that term and has not seen it start: a lost branch may have given it on.
+func (j *job) mayBeGiven(term uint32) bool {
+	return j.rec.Role == grid.Owning && j.rec.State < grid.Running && j.rec.Epoch.Term == term
 }
 
 // lostAt: a part, or a job of a group, was with a member, and both journals have lost what became of it there.
@@ -188,8 +195,13 @@ func (c *recovery) lostAt(j *job, at trail, what string) {
 func (c *recovery) settleTraces() {
 	for _, j := range c.sorted() {
 		if at := j.traceAt; at != (grid.Epoch{}) {
-			if j.traceAt = (grid.Epoch{}); j.rec.Epoch.Before(at) && !j.rec.State.Terminal() {
-				c.unknownFate(j, c.nameOf(j.traceOf)+" had the job, and has forgotten it too", true)
+			j.traceAt = grid.Epoch{}
+			switch who := c.nameOf(j.traceOf) + " had the job, and has forgotten it too"; {
+			case !j.rec.Epoch.Before(at) || j.rec.State.Terminal():
+			case c.isHome(j):
+				c.unknownFate(j, who, true)
+			case j.mayBeGiven(at.Term): // nobody but its home may begin a term
+				c.execution.lose(j, "the journal was rolled back, and "+who)
 			}
 		}
 	}

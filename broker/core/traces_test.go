@@ -9,7 +9,7 @@ import (
 )
 
 // Home and runner were both set back. The runner, before it has read its control directories, says
-// nothing; then it tells of the attempts that its journal lacks, to the home of those jobs alone.
+// nothing; then it tells of the attempts that its journal lacks, to the home of those jobs, and to others: they may have had them.
 func TestARunnerTellsTraces(t *testing.T) {
 	t.Parallel()
 	j := jobOf(her, "b", "1")
@@ -33,8 +33,8 @@ func TestARunnerTellsTraces(t *testing.T) {
 	if m := sentTo(c.Step(1_000_005, ask), her); len(m) != 1 || len(m[0].(wire.Recounted).Traces) != 1 || m[0].(wire.Recounted).Traces[0] != want {
 		t.Errorf("it answers %+v", m)
 	}
-	if m := sentTo(c.Step(1_000_005, Message{him, wire.Recount{}}), him); len(m) != 1 || len(m[0].(wire.Recounted).Traces) != 0 {
-		t.Errorf("another home hears %+v", m)
+	if m := sentTo(c.Step(1_000_005, Message{him, wire.Recount{}}), him); len(m) != 1 || !slices.Equal(m[0].(wire.Recounted).Traces, []wire.Trace{want}) {
+		t.Errorf("another site hears %+v", m)
 	}
 }
 
@@ -208,6 +208,39 @@ func TestALateOfferOfWhatHasLeftATrace(t *testing.T) {
 		c.Step(c.now+1, shot(c.now+1))
 		if is := c.jobs[j.ID] != nil; is != read || refused == read {
 			t.Errorf("the control directories were read %t: PREPARED %t, refused %t", read, is, refused)
+		}
+	}
+}
+
+// A site that is not the home of a job was put back to where it had it, and had given it on; who got it has lost its journal, and tells of an
+// attempt at a later epoch. It may have run there: it does not start here.
+func TestATraceOfAJobOfAnotherHome(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		state grid.State
+		trace grid.Epoch
+		lost  bool
+	}{
+		"it waits here":          {grid.Ready, grid.Epoch{Term: 1, Hop: 9}, true},
+		"it runs here":           {grid.Running, grid.Epoch{Term: 1, Hop: 9}, false},
+		"it was there before":    {grid.Ready, grid.Epoch{Term: 1, Hop: 2}, false},
+		"its home knows of that": {grid.Ready, grid.Epoch{Term: 2, Hop: 9}, false},
+	} {
+		r := grid.Record{
+			Job: jobOf(him, "c", "1"), State: k.state,
+			Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 5}},
+		}
+		if k.state == grid.Running {
+			r.Run = grid.Run{Attempt: 1, Started: 5}
+		}
+		c := signed(r)
+		c.Step(c.now+1, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		c.Step(c.now+1, Reconciled{All: true})
+		for p, traces := range map[grid.PeerID][]wire.Trace{her: {{Job: r.Job.ID, Epoch: k.trace}}, him: nil, it: nil} {
+			c.Step(c.now+1, Message{p, wire.Recounted{Traces: traces}})
+		}
+		if got := c.job(r.Job.ID).rec; (got.End == grid.Lost) != k.lost || c.recovery.rolled != nil {
+			t.Errorf("%s: it is %s, end %s: %s; rolled back %t", name, got.State, got.End, got.Reason, c.recovery.rolled != nil)
 		}
 	}
 }

@@ -62,8 +62,8 @@
 //	                                   that or was started again, and need not
 //	                                   wait for the word of a site; also where
 //	                                   its home has begun a term since
-//	                                 its home, and a site that had it, have     both have forgotten its end
-//	                                   lost what they wrote of it
+//	                                 two of its home and the sites that had     both have forgotten where it was,
+//	                                   it have lost what they wrote of it         or its end
 //	                                 a site where it was had a duplicate then,  its control directory may be
 //	                                   or its machine was put back to before      gone
 //	                                   something of it was written there

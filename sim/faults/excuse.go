@@ -293,10 +293,16 @@ func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
 	return len(s.lapses) > 0 && (s == f.home || f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
 }
 
-// forgottenByBoth: the home has lost what it wrote of the job, and so has one who had it: it may
-// have ended there, and nobody knows.
+// forgottenByBoth: two of the sites where the job was, of which its home is one, have lost what they wrote of it: it may
+// have been with the one as the other remembers it.
 func (f *fact) forgottenByBoth() bool {
-	return f.swept() || f.lostAt(f.home) && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && f.had[o] > 0 && f.lostAt(o) })
+	n := 0
+	for _, s := range f.home.w.sites {
+		if (s == f.home || f.had[s] > 0) && f.lostAt(s) {
+			n++
+		}
+	}
+	return f.swept() || n > 1
 }
 
 // swept: of two brokers under one name at a site that had the job, one may have swept the sandbox

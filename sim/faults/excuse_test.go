@@ -347,6 +347,18 @@ func TestLostTakesAReason(t *testing.T) {
 			x.bothWrote(200)
 			x.b.lost(50, 100, true)
 		}, true},
+		{"two that had it have lost what they wrote of it, and its home has not", func(x *scene) {
+			x.bothWrote(200)
+			x.f.had[x.c], x.f.wrote[x.c] = at(60), []grid.Tick{at(200)}
+			x.b.lost(50, 400, false)
+			x.c.lost(50, 400, false)
+		}, false},
+		{"the same, and only one of them had it", func(x *scene) {
+			x.bothWrote(200)
+			x.f.wrote[x.c] = []grid.Tick{at(200)}
+			x.b.lost(50, 400, false)
+			x.c.lost(50, 400, false)
+		}, true},
 		{"its owner had a duplicate since", func(x *scene) { x.bothWrote(200); x.b.copied = at(150) }, false},
 		{"its owner had a duplicate when it was there no more", func(x *scene) { x.bothWrote(200); x.b.copied = at(250) }, true},
 		{"its owner was forgotten before it came there", func(x *scene) { x.bothWrote(200); x.a.forgot[x.b.peer] = at(50) }, true},
