@@ -289,6 +289,12 @@ func TestLostTakesAReason(t *testing.T) {
 		{"its owner was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.b.peer] = at(500) }, false},
 		{"its owner is being forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgetting[x.b.peer] = true }, false},
 		{"its owner was forgotten in the step that made it so", func(x *scene) { x.forgetsInOne(x.b, 3); x.a.forgetting[x.b.peer] = true }, false},
+		{"the same, and it was to start again", func(x *scene) {
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{
+				Job: grid.Job{ID: "job"}, State: grid.Lost, AtHome: grid.AtHome{Trail: []grid.PeerID{x.b.peer}}, Tenure: grid.Tenure{Role: grid.Owning},
+			})})
+			x.a.forgetting[x.b.peer] = true
+		}, false},
 		{"a site was forgotten in the step after it was offered there", func(x *scene) { x.forgetsInOne(x.b, 2); x.a.forgetting[x.b.peer] = true }, true},
 		{"a site that never had it was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.c.peer] = at(500) }, true},
 		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = at(60); x.c.forgot[x.b.peer] = at(500) }, true},

@@ -267,6 +267,9 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			t.stillCancelled(s, f, r)
 		}
 		f.doubts(s, r)
+		for _, p := range r.Trail { // also where it was handed on, and taken back, in one save
+			f.has(s.w.byPeer[p])
+		}
 		if committed(r) {
 			to := s.w.byPeer[r.Handoff.To]
 			f.has(to)
