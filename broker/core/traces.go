@@ -115,11 +115,14 @@ const maxTraces = 1_000_000
 // that home; and then those of other homes' jobs, which that site may have given here.
 func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 	site := c.members[home].site.Name
-	for _, own := range []bool{true, false} {
-		for _, id := range slices.Sorted(maps.Keys(c.traces)) {
-			if its := site == "" || id.Site() == site; its == own && c.peek(id) == nil && len(list) < wire.MaxTraces {
-				list = append(list, wire.Trace{Job: id, Epoch: c.traces[id]})
-			}
+	var others []wire.Trace
+	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
+		switch k := (wire.Trace{Job: id, Epoch: c.traces[id]}); {
+		case c.peek(id) != nil:
+		case site != "" && id.Site() != site:
+			others = append(others, k)
+		case len(list) < wire.MaxTraces:
+			list = append(list, k)
 		}
 	}
 	for _, j := range inOrder(slices.Collect(c.allOf(home))) {
@@ -131,7 +134,7 @@ func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 			list = append(list, wire.Trace{Job: r.Job.ID, Epoch: r.Epoch}) // let go: that this home had given it to another is lost
 		}
 	}
-	return list
+	return append(list, others[:min(len(others), wire.MaxTraces-len(list))]...)
 }
 
 // outdated: this site has let the job go as its home had raised the term, and nothing of it that may run once has started here.

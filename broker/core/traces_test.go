@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -242,5 +243,21 @@ func TestATraceOfAJobOfAnotherHome(t *testing.T) {
 		if got := c.job(r.Job.ID).rec; (got.End == grid.Lost) != k.lost || c.recovery.rolled != nil {
 			t.Errorf("%s: it is %s, end %s: %s; rolled back %t", name, got.State, got.End, got.Reason, c.recovery.rolled != nil)
 		}
+	}
+}
+
+// Where there are more traces than a word holds, those that its own home has to hear come first.
+func TestTracesOfItsOwnHomeComeFirst(t *testing.T) {
+	t.Parallel()
+	letGo := tombstone()
+	letGo.Closed, letGo.End = false, 0
+	c := signed(letGo)
+	c.Step(c.now+1, PeerSite{her, grid.Site{Name: "b"}})
+	for n := range wire.MaxTraces + 1 {
+		c.recovery.traces[grid.NewJobID("c", fmt.Sprintf("%026d", n))] = grid.Epoch{Term: 1}
+	}
+	list := c.recovery.tracesFor(her)
+	if len(list) != wire.MaxTraces || list[0].Job != letGo.Job.ID {
+		t.Errorf("%d traces, the first of %s", len(list), list[0].Job)
 	}
 }
