@@ -291,5 +291,8 @@ func (c *ownership) onMovedAck(from grid.PeerID, m wire.MovedAck) {
 		j.rec.Telling = false
 		c.disarm(j, onReport)
 		c.save(j, "")
+		if isTombstone(&j.rec) {
+			c.discard(m.Job)
+		}
 	}
 }

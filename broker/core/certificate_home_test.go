@@ -35,8 +35,12 @@ func TestAFormerOwnerTellsTheHome(t *testing.T) {
 	if told(c.Step(1_000_003, Tick{})) > 0 {
 		t.Error("told before the candidate has owned it: it may yet decline")
 	}
-	if told(c.Step(1_000_004, Message{him, wire.Owned{Handoff: b, Owner: him}})) != 1 {
+	owned := c.Step(1_000_004, Message{him, wire.Owned{Handoff: b, Owner: him}})
+	if told(owned) != 1 {
 		t.Error("not told")
+	}
+	if _, gone := only[Discard](owned); gone {
+		t.Error("its files are gone, and on disk the handoff is open: after a crash it may be declined, and run here")
 	}
 	again := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{k.rec})
 	if told(again.Step(1_000_100, Boot{})) != 1 {
@@ -54,9 +58,12 @@ func TestAFormerOwnerTellsTheHome(t *testing.T) {
 	if !again.jobs[j.ID].rec.Telling {
 		t.Error("acknowledged by somebody else than the home")
 	}
-	again.Step(1_000_200+grid.Minute, Message{her, wire.MovedAck{Job: j.ID, Epoch: b.Epoch}})
+	heard := again.Step(1_000_200+grid.Minute, Message{her, wire.MovedAck{Job: j.ID, Epoch: b.Epoch}})
 	if again.jobs[j.ID].rec.Telling || again.live[j.ID] != nil {
 		t.Error("acknowledged, and it is told on")
+	}
+	if _, gone := only[Discard](heard); !gone {
+		t.Error("its files stay")
 	}
 }
 

@@ -301,12 +301,12 @@ func (c *ownership) notRepeated(j *job) {
 	j.rec.Ended = c.now
 	if j.rec.Telling {
 		c.keepLive(j)
-		c.show(j) // it is on disk when the home has acknowledged; before, Commit is said once more
-	} else {
-		c.save(j, "")
+		c.show(j) // it is on disk, and the files go, when the home has acknowledged; before, Commit is said once more, and may be declined
+		c.tellMoved(j)
+		return
 	}
-	c.emit(Discard{Job: j.rec.Job.ID})
-	c.tellMoved(j)
+	c.save(j, "")
+	c.discard(j.rec.Job.ID)
 }
 
 // abandon ends an open offer before its commit, without a new search.
