@@ -57,9 +57,9 @@ func (d *day) add(now time.Time, x float64) {
 	s.n++
 }
 
-// ratio is how much faster the slot of now is than another one was, by the days before today; known only if both have one.
-func (d *day) ratio(now time.Time, from int) (r float64, known bool) {
-	a, b := d.slots[from].before(dateOf(now)), d.slots[slotOf(now)].before(dateOf(now))
+// ratio is how much faster one slot is than another one was, by the days before today; known only if both have one.
+func (d *day) ratio(today, slot, from int) (r float64, known bool) {
+	a, b := d.slots[from].before(today), d.slots[slot].before(today)
 	if a.days == 0 || b.days == 0 {
 		return 1, false
 	}
@@ -84,8 +84,9 @@ func (g *gauge) learnHour(now time.Time, x float64) {
 	}
 	d, s := g.day, &g.rate
 	if s.measured() {
-		if _, known := d.ratio(now, s.recent[len(s.recent)-1].slot); known {
-			d.judge(s.forecast(nil), s.forecast(func(from int) float64 { r, _ := d.ratio(now, from); return r }), x)
+		today, slot := dateOf(now), slotOf(now)
+		if _, known := d.ratio(today, slot, s.recent[len(s.recent)-1].slot); known {
+			d.judge(s.forecast(nil), s.forecast(func(from int) float64 { r, _ := d.ratio(today, slot, from); return r }), x)
 		}
 	}
 	d.add(now, x)
@@ -94,8 +95,9 @@ func (g *gauge) learnHour(now time.Time, x float64) {
 // scale is by how much the hour changes the rate of size k, as far as that is believed: by its own measurements where they know both
 // hours, else by those of the size nearest to it that do.
 func (w *way) scale(now time.Time, k int) scale {
+	today, slot := dateOf(now), slotOf(now)
 	return func(from int) float64 {
-		if from == slotOf(now) {
+		if from == slot {
 			return 1
 		}
 		for distance := range len(w.gauges) {
@@ -103,7 +105,7 @@ func (w *way) scale(now time.Time, k int) scale {
 				if i < 0 || i >= len(w.gauges) || w.gauges[i].day == nil {
 					continue
 				}
-				if r, known := w.gauges[i].day.ratio(now, from); known && w.gauges[i].byHour() {
+				if r, known := w.gauges[i].day.ratio(today, slot, from); known && w.gauges[i].byHour() {
 					return r
 				} else if known {
 					return 1

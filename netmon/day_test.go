@@ -42,14 +42,14 @@ func (n *naive) slot(now time.Time, slot int) (mean float64, known bool) {
 	return mean, len(dates) > 0
 }
 
-func TestHoursAgainstANaiveTwin(t *testing.T) {
+func TestSerialHoursAgainstANaiveTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	d, n := &day{}, &naive{}
 	now := time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC) // the year ends meanwhile
 	for range 3000 {
 		now = now.Add(time.Duration(r.Float64() * float64(time.Hour)))
 		from := r.IntN(daySlots)
-		got, known := d.ratio(now, from)
+		got, known := d.ratio(dateOf(now), slotOf(now), from)
 		a, knowsA := n.slot(now, from)
 		b, knowsB := n.slot(now, slotOf(now))
 		if known != (knowsA && knowsB) || known && !near(got, math.Exp(b-a), 1e-9) {
@@ -102,7 +102,7 @@ func hourly(t *testing.T, perHour int64, noise float64, rate func(now time.Time)
 
 // A way that is slow in office hours is forecast to be so from the first minute on, also for the size that is measured each few hours alone;
 // with the bytes of the default, which measure that size twice a day, half as well.
-func TestForecastGoesWithTheHour(t *testing.T) {
+func TestSerialForecastGoesWithTheHour(t *testing.T) {
 	for _, c := range []struct {
 		perHour                   int64
 		share, mean, afterAChange float64 // at most
@@ -121,7 +121,7 @@ func TestForecastGoesWithTheHour(t *testing.T) {
 }
 
 // Where nothing goes with the hour, its noise is not taken for that.
-func TestHoursOfASteadyWay(t *testing.T) {
+func TestSerialHoursOfASteadyWay(t *testing.T) {
 	const ways = 4 // of one chance may make a difference
 	var with, without float64
 	for range ways {

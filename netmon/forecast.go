@@ -108,7 +108,8 @@ func (s *series) spread(by scale) float64 {
 }
 
 func median(xs []float64) float64 {
-	sorted := slices.Sorted(slices.Values(xs))
+	sorted := slices.Clone(xs)
+	slices.Sort(sorted)
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // How much do probes cost over a day, on links from slow to fast?
-func TestCostIsBounded(t *testing.T) {
+func TestSerialCostIsBounded(t *testing.T) {
 	for _, rate := range []float64{500, 20e3, 1e6, 20e6, 1e9} {
 		cfg := Config{}
 		setDefaults(&cfg)
@@ -62,7 +62,7 @@ func bursts(w *way) (bytes float64) {
 }
 
 // Do probes of a way on which nothing is as expected cost less than 1 KiB/s, with no size that the others leave nothing for?
-func TestAnUnsteadyWayIsBoundedToo(t *testing.T) {
+func TestSerialAnUnsteadyWayIsBoundedToo(t *testing.T) {
 	for _, noise := range []float64{0.1, 0.2, 0.3, 0.5} {
 		cfg := Config{}
 		setDefaults(&cfg)
@@ -166,7 +166,7 @@ func TestSizesWithoutMeasurementFollowTheLine(t *testing.T) {
 
 // A way on which all is as expected costs little, one with noise not much more; and a change is learned by two probes of a size, after
 // which all sizes are measured anew.
-func TestASteadyWayIsLetAlone(t *testing.T) {
+func TestSerialASteadyWayIsLetAlone(t *testing.T) {
 	for noise, limit := range map[float64]float64{0: 950, 0.1: 5000, 0.3: 30_000} {
 		const ways = 3 // chance decides how often two measurements of one are odd
 		perSecond := 0.0
