@@ -3,10 +3,13 @@ package wire
 import "gbroker/grid"
 
 type recallBody struct {
-	Job string `msgpack:"j,omitempty"`
+	Job string    `msgpack:"j,omitempty"`
+	At  epochBody `msgpack:"a,omitempty"`
 }
 
-func (b *recallBody) message(c *check) Message { return Recall{c.jobID("job", b.Job)} }
+func (b *recallBody) message(c *check) Message {
+	return Recall{c.jobID("job", b.Job), nested(c, "at", b.At.epoch)}
+}
 
 type recalledBody struct {
 	Job          jobBody           `msgpack:"j,omitempty"`

@@ -179,6 +179,7 @@ type errorBody struct {
 	Job string    `msgpack:"j,omitempty"`
 	Why string    `msgpack:"y,omitempty"`
 	Had epochBody `msgpack:"h,omitempty"`
+	At  epochBody `msgpack:"a,omitempty"`
 }
 
 func (b *errorBody) message(c *check) Message {
@@ -187,5 +188,6 @@ func (b *errorBody) message(c *check) Message {
 		Job: c.optionalJobID("job", b.Job),
 		Why: c.word("why", b.Why, MaxWhy),
 		Had: nested(c, "had", b.Had.epoch),
+		At:  nested(c, "at", b.At.epoch),
 	}
 }

@@ -135,9 +135,9 @@ func mirror(m Message) (body, error) {
 	case Closed:
 		return &closedBody{string(m.Job), uint64(m.Term)}, nil
 	case Error:
-		return &errorBody{uint64(m.Of), string(m.Job), plain(m.Why, MaxWhy), fromEpoch(m.Had)}, nil
+		return &errorBody{uint64(m.Of), string(m.Job), plain(m.Why, MaxWhy), fromEpoch(m.Had), fromEpoch(m.At)}, nil
 	case Recall:
-		return &recallBody{string(m.Job)}, nil
+		return &recallBody{string(m.Job), fromEpoch(m.At)}, nil
 	case Recalled:
 		return fromRecalled(m), nil
 	case Seen:

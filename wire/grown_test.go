@@ -112,6 +112,11 @@ func grown() map[string]Message {
 		case Error:
 			m.Of, m.Had = KindRecall, grid.Epoch{Term: 2, Hop: 9}
 			later["error-had"] = m
+			m.At = grid.Epoch{Term: 27_472_418}
+			later["error-at"] = m
+		case Recall:
+			m.At = grid.Epoch{Term: 27_472_418}
+			later["recall-at"] = m
 		case Recount:
 			m.Journal = lived
 			later["recount-journal"] = m

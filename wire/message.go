@@ -288,6 +288,7 @@ type Error struct {
 	Job grid.JobID // "" if none
 	Why string
 	Had grid.Epoch // of Recall: the journal does not know the job, and the control directory tells that it was owned at that epoch; zero if not
+	At  grid.Epoch // of Recall: its At
 }
 
 // Moved (former owner to home): the job is with the To of the last certificate. Repeated

@@ -4,7 +4,12 @@ import "gbroker/grid"
 
 // Recall (home to who reports): I do not know that job, tell it me. A home that lost
 // its journal learns its jobs again.
-type Recall struct{ Job grid.JobID }
+type Recall struct {
+	Job grid.JobID
+	// At, where the home asks who may have the job, is the epoch at which it knows it: the answer that there is none names it, so that
+	// none from before it was asked counts.
+	At grid.Epoch
+}
 
 // Recalled (owner or candidate to home) answers Recall. From home to owner it is the version of the job that the owner is to have.
 type Recalled struct {

@@ -59,9 +59,9 @@ func (d draw) message(kind Kind) Message {
 	case KindClosed:
 		return Closed{d.jobID(), d.u32()}
 	case KindError:
-		return Error{Kind(d.n(0, 255)), "", d.word(), d.epoch()}
+		return Error{Kind(d.n(0, 255)), "", d.word(), d.epoch(), d.epoch()}
 	case KindRecall:
-		return Recall{d.jobID()}
+		return Recall{d.jobID(), d.epoch()}
 	case KindRecalled:
 		return Recalled{d.job(), d.epoch(), d.yes(), d.wait(), d.yes(), d.certificates(0), In(d.ago())}
 	case KindSeen:

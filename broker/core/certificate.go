@@ -237,11 +237,16 @@ func (c *ownership) tellMoved(j *job) {
 	open := j.rec.Handoff.Phase != grid.NoHandoff
 	elsewhere := !c.isHome(j) && j.rec.Owner != j.rec.Job.Home && len(j.rec.Certificates) > 0
 	if !open && j.rec.Telling || open && elsewhere && c.now-j.heard > c.cfg.Lease {
-		c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates, Version: j.certified()})
+		c.sendMoved(j)
 		if !open { // else it goes with Commit
 			c.backoff(j, onReport)
 		}
 	}
+}
+
+// sendMoved tells the home of a job who has it, by all certificates.
+func (c *kernel) sendMoved(j *job) {
+	c.send(j.rec.Job.Home, wire.Moved{Job: j.rec.Job.ID, Certificates: j.rec.Certificates, Version: j.certified()})
 }
 
 // onMoved is a former owner's word, heard at the home.
@@ -260,7 +265,6 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 	}
 	c.heardVersion(from, j, m.Version, m.Certificates)
 	c.recovery.heirNamed(j, m.Certificates)
-	c.saysNone(j, from)
 	last := m.Certificates[len(m.Certificates)-1]
 	if j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
 		return // its Commit makes the owner

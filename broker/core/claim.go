@@ -65,6 +65,7 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	case keptHere:
 		answer.Keep = true
 		if m.Started.Known && !j.rec.Job.Rerunnable && !j.rec.CancelRequested {
+			c.saysNone(j, from)
 			c.recovery.hadOnce(j, from, m.Epoch)
 		}
 		if j.rec.State == grid.Lost {

@@ -18,7 +18,7 @@ func preparedFor(j grid.Job) *Core {
 }
 
 // c gave the job to b and told the home so, and was set back to before that. Its Recount, or its Abort, makes b, which was
-// only PREPARED, give it up, and the home makes c let go. b tells the home, which goes on with the job.
+// only PREPARED, give it up, and the home makes c let go. b tells the home, which asks c, and goes on with the job.
 func TestAJobThatNobodyOwnsGoesOn(t *testing.T) {
 	t.Parallel()
 	at := grid.Epoch{Term: 1, Hop: 2}
@@ -33,7 +33,16 @@ func TestAJobThatNobodyOwnsGoesOn(t *testing.T) {
 			hers.Step(1_000_001, Message{him, gives})
 			c.jobs[j.ID].asked = c.now
 			for _, m := range sentTo(hers.Step(1_000_002, Message{me, wire.Recall{Job: j.ID}}), me) {
-				c.Step(1_000_003, Message{her, m})
+				asked := sentTo(c.Step(1_000_003, Message{her, m}), him)
+				if c.jobs[j.ID].raised != 0 || len(asked) != 1 {
+					t.Fatalf("c may take it back, and is asked %v", asked)
+				}
+				his := New(signer(him, "c"), []grid.Member{{Name: "a", Peer: me, Send: true}}, nil)
+				his.Step(1_000_003, Boot{})
+				his.Step(1_000_003, Reconciled{All: true})
+				for _, none := range sentTo(his.Step(1_000_004, Message{me, asked[0]}), me) {
+					c.Step(1_000_005, Message{him, none})
+				}
 			}
 			r, raised := c.jobs[j.ID].rec, c.jobs[j.ID].raised
 			if r.Role != grid.Owning || r.Epoch.Term <= at.Term || raised == 0 {
@@ -47,7 +56,78 @@ func TestAJobThatNobodyOwnsGoesOn(t *testing.T) {
 func watched(j grid.Job, at grid.Epoch) grid.Record {
 	return grid.Record{
 		Job: j, State: grid.Assigned, AtHome: grid.AtHome{Trail: []grid.PeerID{him}},
-		Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Handoff: grid.Handoff{To: him, Epoch: grid.Epoch{Term: 1, Hop: 1}}},
+		Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Handoff: grid.Handoff{To: him, Epoch: grid.Epoch{Term: 1, Hop: 1}},
+			Certificates: []grid.Certificate{certificate(j, me, 1, him), certificate(j, him, 2, her)}},
+	}
+}
+
+// Who gave a job away that was declined takes it back, as long as nothing else is known of it: what it commits is no answer that it has
+// nothing, and what it said before it was asked is none. What its administrator, or that of the home, says is.
+func TestWhoGaveADeclinedJobTakesItBack(t *testing.T) {
+	t.Parallel()
+	at, j := grid.Epoch{Term: 1, Hop: 2}, jobOf(me, "a", "1")
+	he := func(phase grid.HandoffPhase) wire.Message {
+		r := watched(j, at)
+		r.Role, r.Handoff = grid.Tombstone, grid.Handoff{Phase: phase, To: her, Epoch: at}
+		his := New(signer(him, "c"), []grid.Member{{Name: "a", Peer: me, Send: true}}, []grid.Record{r})
+		his.Step(1_000_000, Boot{})
+		his.Step(1_000_000, Reconciled{All: true})
+		said := sentTo(his.Step(1_000_001, Message{me, wire.Recall{Job: j.ID, At: at}}), me)
+		return said[len(said)-1]
+	}
+	no := func(at grid.Epoch) wire.Message { return wire.Error{Of: wire.KindRecall, Job: j.ID, At: at} }
+	for name, k := range map[string]struct {
+		word Event
+		then grid.State // MOVING: it waits
+		role grid.Role
+	}{
+		"he has committed it":             {Message{him, he(grid.Committed)}, grid.Assigned, grid.Watching},
+		"it was owned, he hears":          {Message{him, he(grid.NoHandoff)}, grid.Ready, grid.Owning},
+		"he has nothing":                  {Message{him, no(at)}, grid.Ready, grid.Owning},
+		"he had nothing before":           {Message{him, no(grid.Epoch{Term: 1, Hop: 1})}, grid.Assigned, grid.Watching},
+		"another has nothing":             {Message{it, no(at)}, grid.Assigned, grid.Watching},
+		"he is forgotten":                 {Forget{Site: him}, grid.Lost, grid.Watching},
+		"he is fenced off":                {Forget{Site: him, Fenced: true}, grid.Ready, grid.Owning},
+		"another is forgotten":            {Forget{Site: it}, grid.Assigned, grid.Watching},
+		"nobody says anything":            {Tick{}, grid.Assigned, grid.Watching},
+		"he took it back, and reports it": {Message{him, takenBack(j)}, grid.Assigned, grid.Watching},
+	} {
+		c := signed(watched(j, at))
+		k0 := c.jobs[j.ID]
+		k0.asked = c.now
+		c.Step(1_000_001, Message{her, wire.Declined{Handoff: wire.HandoffID{Job: j.ID, Epoch: at, To: her}}})
+		c.Step(1_000_002, k.word)
+		if r := k0.rec; r.State != k.then || r.Role != k.role {
+			t.Errorf("%s: it is %s, %s (%s)", name, r.State, r.Role, r.Reason)
+		}
+		if k0.heirs[him] && name == "he is fenced off" {
+			t.Error("who is fenced off is waited for")
+		}
+	}
+}
+
+// takenBack is the report of c, which took back at 1.3 what b has declined.
+func takenBack(j grid.Job) wire.Report {
+	return wire.Report{
+		Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 3}, Number: 1, State: grid.Assigned, Version: wire.JobDigest(j),
+		Certificates: []grid.Certificate{certificate(j, me, 1, him), certificate(j, him, 2, her), certificate(j, him, 3, him)},
+	}
+}
+
+// Who gave the job away is no neighbour any more: he may have taken it back, and cannot be asked.
+func TestWhoGaveADeclinedJobIsNoNeighbour(t *testing.T) {
+	t.Parallel()
+	at, j := grid.Epoch{Term: 1, Hop: 2}, jobOf(me, "a", "1")
+	for _, again := range []bool{false, true} {
+		j.Rerunnable = again
+		c := signed(watched(j, at))
+		c.Step(1_000_000, MembersChanged{[]grid.Member{{Name: "b", Peer: her, Send: true}}})
+		k := c.jobs[j.ID]
+		k.asked = c.now
+		c.Step(1_000_001, Message{her, wire.Declined{Handoff: wire.HandoffID{Job: j.ID, Epoch: at, To: her}}})
+		if lost := k.rec.State == grid.Lost; lost == again || k.rec.Unfenced != again {
+			t.Errorf("may run again %t: it is %s (%s), unfenced %t", again, k.rec.State, k.rec.Reason, k.rec.Unfenced)
+		}
 	}
 }
 

@@ -85,6 +85,11 @@ func (j *job) mayInherit(site grid.PeerID) bool {
 	return j.heirs[site] && j.rec.Owner != site
 }
 
+// mayReturnTo tells that a site may take a job back that the one which should have it has declined; see disowned.
+func (j *job) mayReturnTo(site grid.PeerID) bool {
+	return j.declined == j.rec.Epoch && j.giver() == site
+}
+
 // committedTo tells that a job was handed to a site that has not said that it owns it. Where
 // that is the home itself nobody else can decide: Commit is said until it returns.
 func (c *home) committedTo(j *job, to grid.PeerID) bool {
@@ -111,7 +116,7 @@ func (c *home) fate(j *job, e Forget) Fate {
 		}
 		return Fate{}
 	}
-	if !c.isHome(j) || r.Role != grid.Watching && r.Role != grid.Prepared || r.Owner != e.Site || r.State.Terminal() {
+	if !c.isHome(j) || r.Role != grid.Watching && r.Role != grid.Prepared || r.Owner != e.Site && !j.mayReturnTo(e.Site) || r.State.Terminal() {
 		return Fate{}
 	}
 	switch {
@@ -160,6 +165,7 @@ func (c *home) meet(j *job, f Fate, e Forget) {
 	case Decline:
 		c.ownership.decline(j, why)
 	}
+	delete(j.heirs, e.Site) // an administrator has spoken for it
 }
 
 // letOffer ends what is left of the handoff to an owner that is given up.

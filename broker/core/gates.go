@@ -63,6 +63,7 @@ const (
 	overtaken                   // a later word of the same broker was heard before
 	untilSites                  // not all sites of a co-allocated job have said so
 	untilVersion                // the other has an older version of the job
+	untilGiver                  // who gave it to an owner that has declined it may take it back
 )
 
 // String is for people.
@@ -80,6 +81,7 @@ func (g gate) String() string {
 		"its result is kept here", "this journal was rolled back", "is kept back at its home",
 		"was done before", "was overtaken by a later wish of the same broker",
 		"waits for the word of all its sites", "waits until its owner has its version",
+		"waits until who gave it away takes it back, or has let go of it",
 	}[g]
 }
 

@@ -94,17 +94,19 @@ func (c *gates) beforeTakingBack(j *job, m wire.Declined) gate {
 }
 
 // beforeResuming is what has to be known before a job that another should own, and says never to own, goes on at its home:
-// that it is the owner, was not made so by this home itself, which knows the journal that was READY (see beforeTakingBack), has never said that it owns it, and that nothing
-// that may run once has started.
-func (c *gates) beforeResuming(j *job, from grid.PeerID, m wire.Declined) gate {
+// that it is the owner, was not made so by this home itself, which knows the journal that was READY (see beforeTakingBack), has never said that it owns it, that nothing
+// that may run once has started, and that who gave it away does not take it back.
+func (c *gates) beforeResuming(j *job, from grid.PeerID, of wire.HandoffID) gate {
 	r := &j.rec
 	switch {
-	case !c.isHome(j), r.Role != grid.Watching, r.Owner != from, r.Epoch != m.Handoff.Epoch, m.Handoff.To != from, r.State.Terminal(), j.asked == 0:
+	case !c.isHome(j), r.Role != grid.Watching, r.Owner != from, r.Epoch != of.Epoch, of.To != from, r.State.Terminal(), j.asked == 0:
 		return forAnother
 	case c.beforeReturning(j) != open:
 		return c.beforeReturning(j)
 	case r.Handoff.Epoch == r.Epoch, r.Report > 0, r.Adopted != (grid.Epoch{}), r.Job.Part != nil, r.End != 0, !r.Job.Rerunnable && r.Started > 0:
 		return untilForgotten
+	case c.members[j.giver()] != nil && j.letGo != r.Epoch:
+		return untilGiver
 	}
 	return open
 }

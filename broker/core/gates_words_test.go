@@ -39,11 +39,11 @@ func TestObstaclesOfResuming(t *testing.T) {
 	at := grid.Epoch{Term: 1, Hop: 2}
 	free := func() *atGate {
 		s := freely(me)
-		s.job.rec, s.job.asked = watched(jobOf(me, "a", "1"), at), 1
+		s.job.rec, s.job.asked, s.job.letGo = watched(jobOf(me, "a", "1"), at), 1, at
 		return s
 	}
 	m := wire.Declined{Handoff: wire.HandoffID{Job: jobOf(me, "a", "1").ID, Epoch: at, To: her}}
-	resume := func(s *atGate) gate { return s.gates.beforeResuming(s.job, her, m) }
+	resume := func(s *atGate) gate { return s.gates.beforeResuming(s.job, her, m.Handoff) }
 	never := func(name string, put func(*atGate)) obstacle { return obstacle{name, put, untilForgotten} }
 	other := func(name string, put func(*atGate)) obstacle { return obstacle{name, put, forAnother} }
 	closedBy(t, "resume", free, resume,
@@ -58,7 +58,8 @@ func TestObstaclesOfResuming(t *testing.T) {
 		never("it was adopted", func(s *atGate) { s.rec.Adopted = grid.Epoch{Term: 1} }),
 		never("it is a part", func(s *atGate) { s.rec.Job.Part = &grid.Part{} }),
 		never("it has a result", func(s *atGate) { s.rec.End = grid.Completed }),
-		never("it has started, and may once", func(s *atGate) { s.rec.Started = 5 }))
+		never("it has started, and may once", func(s *atGate) { s.rec.Started = 5 }),
+		obstacle{"who gave it away may take it back", func(s *atGate) { s.letGo = grid.Epoch{} }, untilGiver})
 	opensWith(t, "resume", free, resume, map[string]func(*atGate){
 		"it has started, and may again": func(s *atGate) { s.rec.Started, s.rec.Job.Rerunnable = 5, true }})
 	m.Handoff.To = him

@@ -123,8 +123,8 @@ func TestAForgottenSitesJobStartsAgainAtLast(t *testing.T) {
 	if hold := c.gates.beforeStart(k); hold != untilReported {
 		t.Errorf("later: %s", hold)
 	}
-	c.Step(c.now, Message{him, wire.Error{Of: wire.KindRecall, Job: j.ID}})
-	c.Step(c.now, Message{it, wire.Error{Of: wire.KindRecall, Job: j.ID}})
+	c.Step(c.now, Message{him, wire.Error{Of: wire.KindRecall, Job: j.ID, At: k.rec.Epoch}})
+	c.Step(c.now, Message{it, wire.Error{Of: wire.KindRecall, Job: j.ID, At: k.rec.Epoch}})
 	if hold := c.gates.beforeStart(k); hold != open {
 		t.Errorf("all were heard: %s", hold)
 	}

@@ -14,8 +14,8 @@ import (
 // nobody submits it any more who has heard the home before that, and asks all. It goes on when each has said that there is nothing of the job there: that one
 // cannot be reached is no word. What may run twice starts again at once; the word KILLED alone waits, whoever has the job then (see killedUnheard).
 //
-//	home: Recall, to all ─┬─► no record, and no attempt   Error
-//	                      ├─► handed on, or declined      Moved, Declined
+//	home: Recall{At}, to all ─┬─► no record, and no attempt   Error{At}
+//	                      ├─► handed on, or declined      Moved, Declined; Error{At}
 //	                      ├─► it is there                 Recalled, Report ──► Superseded, or adopted; asked again
 //	                      └─► no record, and an attempt   Error{Had: its epoch} ──► LOST
 //
@@ -48,7 +48,7 @@ func (c *recovery) askHeirs(j *job) {
 	}
 	for _, p := range slices.Sorted(maps.Keys(j.heirs)) {
 		if c.lives(p) {
-			c.send(p, wire.Recall{Job: j.rec.Job.ID})
+			c.send(p, wire.Recall{Job: j.rec.Job.ID, At: j.rec.Epoch})
 		}
 	}
 }
@@ -91,10 +91,7 @@ func (c *kernel) mayAskHeirs(j *job) bool { return c.now-j.raised >= silence*c.c
 // hadOnce: a member that has no record of a job, or no proof that it was given it, had it at an epoch. If that was not known here when the term was raised, its
 // program may have run there.
 func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
-	if !c.isHome(j) || !j.awaitsHeirs() {
-		return
-	}
-	if c.saysNone(j, at); j.raisedFrom.Before(epoch) {
+	if c.isHome(j) && j.awaitsHeirs() && j.raisedFrom.Before(epoch) {
 		c.heirLost(j, c.nameOf(at)+" had it, and has lost its journal since: it may not run twice")
 	}
 }

@@ -93,7 +93,7 @@ func hear(c *Core, who ...grid.PeerID) (asked grid.Tick) {
 		for _, e := range c.Step(now, Tick{}) {
 			s, _ := e.(Send)
 			if m, is := s.Message.(wire.Recall); is && slices.Contains(who, s.To) {
-				c.Step(now, Message{s.To, wire.Error{Of: wire.KindRecall, Job: m.Job}})
+				c.Step(now, Message{s.To, wire.Error{Of: wire.KindRecall, Job: m.Job, At: m.At}})
 				asked = cmp.Or(asked, now)
 			}
 		}
@@ -123,7 +123,7 @@ func TestAnHeirWhoIsGivenUp(t *testing.T) {
 		r.CancelRequested = k.cancelled
 		c := signed(r)
 		c.Step(1_000_001, Forget{Site: him, Fenced: true})
-		c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindRecall, Job: r.Job.ID}}) // of before: she may get it still
+		c.Step(1_000_002, Message{her, wire.Error{Of: wire.KindRecall, Job: r.Job.ID, At: c.jobs[r.Job.ID].rec.Epoch}}) // of before: she may get it still
 		c.Step(1_000_003, k.word)
 		hear(c, it)
 		got, hold := c.jobs[r.Job.ID].rec, c.gates.beforeStart(c.jobs[r.Job.ID])

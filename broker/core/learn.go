@@ -1,6 +1,8 @@
 package core
 
 import (
+	"fmt"
+
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -56,68 +58,111 @@ func (c *recovery) askOwner(j *job) {
 // forgetting the site decides what becomes of the job.
 func (c *recovery) recallRefused(from grid.PeerID, m wire.Error) {
 	j := c.job(m.Job)
-	switch {
-	case j == nil || m.Of != wire.KindRecall:
-	case m.Had != (grid.Epoch{}):
-		c.hadOnce(j, from, m.Had)
-	default:
-		c.saysNone(j, from)
-	}
-	if j == nil || m.Of != wire.KindRecall || !c.isHome(j) || j.rec.Owner != from || j.asked == 0 || j.rec.State.Terminal() || j.heard > j.asked {
+	if j == nil || m.Of != wire.KindRecall || !c.isHome(j) || j.rec.State.Terminal() {
 		return
 	}
-	c.notKnownTo(j, from)
+	if m.At == j.rec.Epoch { // else it was said before that was asked
+		c.saysNone(j, from)
+	}
+	switch {
+	case m.Had != (grid.Epoch{}):
+		c.hadOnce(j, from, m.Had)
+	case m.At == j.rec.Epoch && from == j.giver() && j.declined == m.At:
+		j.letGo = m.At
+		c.goesOnAnew(j)
+	}
+	if j.rec.Owner == from && j.asked != 0 && j.heard <= j.asked && !j.rec.State.Terminal() {
+		c.notKnownTo(j, from)
+	}
 }
 
 func (c *recovery) notKnownTo(j *job, owner grid.PeerID) {
-	if why := string(c.siteName(owner)) + ", which should have it, does not know it"; j.rec.Reason != why {
+	c.shows(j, string(c.siteName(owner))+", which should have it, does not know it")
+}
+
+// shows has people see why nothing becomes of a job.
+func (c *recovery) shows(j *job, why string) {
+	if j.rec.Reason != why {
 		j.rec.Reason = why
 		c.save(j, why)
 	}
 }
 
-// disowned: who should own a job was only PREPARED, and has given its word never to own it at that epoch. Who gave it away was
-// set back to before that, and has let go, as this home told it who has the job. So nobody has it, and it goes on at a new term.
+// disowned: who should own a job was only PREPARED, and has given its word never to own it at that epoch. Who gave it away takes
+// it back, when it hears that; so it is asked. Where it has let go, as it was set back to before that, and this home told it who has the job,
+// nobody has it.
+//
+//	home: Recall ─► owner: Declined ─► home: Recall{At}, to the giver ─┬─► it may take it back   Moved; its Report, when it has
+//	                                                                 └─► nothing of it there   Error{At} ─► a new term
 func (c *recovery) disowned(from grid.PeerID, m wire.Declined) {
 	j := c.job(m.Handoff.Job)
 	if j == nil {
 		return
 	}
-	c.saysNone(j, from)
-	switch c.gates.beforeResuming(j, from, m) {
+	switch c.gates.beforeResuming(j, from, m.Handoff) {
 	case open:
-		c.home.runOnceReported(j, c.nameOf(from)+", which should have it, has declined it, and nobody else has it")
-		c.home.pursueCancel(j)
+		c.goesOnAnew(j)
+	case untilGiver:
+		giver := j.giver()
+		j.declined = j.rec.Epoch
+		c.shows(j, fmt.Sprintf("%s, which should have it, has declined it, and %s, which gave it away, is asked", c.nameOf(from), c.nameOf(giver)))
+		c.send(giver, wire.Recall{Job: j.rec.Job.ID, At: j.rec.Epoch})
 	case untilForgotten:
 		c.notKnownTo(j, from)
 	}
 }
 
+// goesOnAnew goes on with a job that its owner has declined, and that nobody has, at a new term. Who gave it away, and is no neighbour, may
+// have taken it back.
+func (c *recovery) goesOnAnew(j *job) {
+	owner, giver := j.rec.Owner, j.giver()
+	if c.gates.beforeResuming(j, owner, wire.HandoffID{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, To: owner}) != open {
+		return
+	}
+	c.home.runOnceReported(j, c.nameOf(owner)+", which should have it, has declined it, and nobody else has it")
+	if giver != "" && giver != c.cfg.Self && c.members[giver] == nil {
+		c.heirLost(j, c.nameOf(giver)+", which has given it to "+c.nameOf(owner)+" that declined it, is no neighbour any more")
+		return
+	}
+	c.home.pursueCancel(j)
+}
+
 // recall tells the home a job that it does not know.
 func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	j := c.job(m.Job)
-	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Tombstone && j.lastCertificate().To != "" && j.rec.Owner != c.cfg.Self {
-		c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.certified()})
-		return
-	}
-	if j != nil && j.rec.Job.Home == from && j.rec.Role == grid.Declined && c.neverOwned(j) {
+	mine := j != nil && j.rec.Job.Home == from
+	switch {
+	case mine && j.rec.Role == grid.Tombstone && j.lastCertificate().To != "" && j.rec.Owner != c.cfg.Self:
+		c.sendMoved(j)
+		c.noneHere(m, j)
+	case mine && j.rec.Role == grid.Declined && c.neverOwned(j):
 		if to := j.lastCertificate().To; to != "" && to != c.cfg.Self { // it had been here before
-			c.send(from, wire.Moved{Job: m.Job, Certificates: j.rec.Certificates, Version: j.certified()})
+			c.sendMoved(j)
 		}
 		c.send(from, wire.Declined{Handoff: j.declinedHandoff(), Journal: c.cfg.Journal})
-		return
-	}
-	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning && j.rec.Role != grid.Prepared && !j.ended() {
-		if !c.traced {
-			return // asked again
-		}
-		no := wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here"}
+		c.noneHere(m, j)
+	case mine && (j.rec.Role == grid.Owning || j.rec.Role == grid.Prepared || j.ended()):
+		c.tell(j)
+	case c.traced: // else asked again
+		no := wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here", At: m.At}
 		if j == nil || j.rec.Role == grid.Declined {
 			no.Had = c.traces[m.Job]
 		}
 		c.send(from, no)
-		return
 	}
+}
+
+// noneHere answers a home that asks who may have a job, beside the word of who got it, or that it was declined. What is committed at that very
+// epoch may yet be taken back.
+func (c *recovery) noneHere(m wire.Recall, j *job) {
+	open := j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.Epoch == m.At
+	if m.At != (grid.Epoch{}) && c.traced && !open {
+		c.send(j.rec.Job.Home, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "it is not here", At: m.At})
+	}
+}
+
+// tell tells its home a job that is here, or has ended here.
+func (c *recovery) tell(j *job) {
 	answer := wire.Recalled{
 		Job: c.whole(j), Epoch: j.rec.Epoch, Owning: j.rec.Role != grid.Prepared,
 		Age: max(0, c.now-j.rec.Submitted), Cancel: j.rec.Wished(), Certificates: j.rec.Certificates,
@@ -126,9 +171,9 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	if !answer.Owning {
 		answer.Epoch = j.rec.Handoff.Epoch
 	}
-	c.send(from, answer)
+	c.send(j.rec.Job.Home, answer)
 	if j.ended() {
-		c.send(from, c.lastReport(j))
+		c.send(j.rec.Job.Home, c.lastReport(j))
 	}
 }
 

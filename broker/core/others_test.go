@@ -160,20 +160,20 @@ func (o *others) heirForgotten(j *job, _ Forget)         { o.did("heirForgotten 
 func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
 	o.did("hadOnce %s %s", j.rec.Job.ID, p)
 }
-func (o *others) killedUnheard(_ *job) (r bool)                        { return }
-func (o *others) beforeKilled(_ *job) (r gate)                         { return }
-func (o *others) heirsRemoved()                                        { o.did("heirsRemoved") }
-func (o *others) read() (r bool)                                       { o.did("read"); return true }
-func (o *others) tracesOf(id grid.JobID) (r grid.Epoch)                { o.did("tracesOf"); return }
-func (o *others) beforeEntering(_ bool) (r gate)                       { o.did("beforeEntering"); return }
-func (o *others) beforeCounting() (r gate)                             { o.did("beforeCounting"); return }
-func (o *others) beforeEndingRest(_ bool) (r gate)                     { o.did("beforeEndingRest"); return }
-func (o *others) beforeCertain() gate                                  { return untilAll }
-func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool            { return false }
-func (o *others) reconcile()                                           { o.did("reconcile") }
-func (o *others) beforeResuming(*job, grid.PeerID, wire.Declined) gate { return untilHome }
-func (o *others) beforePassing(_ bool) (r gate)                        { return untilHome }
-func (o *others) adopted(j *job)                                       { o.did("adopted %s", j.rec.Job.ID) }
+func (o *others) killedUnheard(_ *job) (r bool)                         { return }
+func (o *others) beforeKilled(_ *job) (r gate)                          { return }
+func (o *others) heirsRemoved()                                         { o.did("heirsRemoved") }
+func (o *others) read() (r bool)                                        { o.did("read"); return true }
+func (o *others) tracesOf(id grid.JobID) (r grid.Epoch)                 { o.did("tracesOf"); return }
+func (o *others) beforeEntering(_ bool) (r gate)                        { o.did("beforeEntering"); return }
+func (o *others) beforeCounting() (r gate)                              { o.did("beforeCounting"); return }
+func (o *others) beforeEndingRest(_ bool) (r gate)                      { o.did("beforeEndingRest"); return }
+func (o *others) beforeCertain() gate                                   { return untilAll }
+func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool             { return false }
+func (o *others) reconcile()                                            { o.did("reconcile") }
+func (o *others) beforeResuming(*job, grid.PeerID, wire.HandoffID) gate { return untilHome }
+func (o *others) beforePassing(_ bool) (r gate)                         { return untilHome }
+func (o *others) adopted(j *job)                                        { o.did("adopted %s", j.rec.Job.ID) }
 func (o *others) madeAgain(j *job) (r bool) {
 	o.did("madeAgain %s", j.rec.Job.ID)
 	return

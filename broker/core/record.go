@@ -103,6 +103,8 @@ type ofHome struct {
 	heirs      map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
 	exporting  bool                 // home: its output is being brought where it goes
 	claim      *claim               // home: a result of an older epoch that waits for the token
+	declined   grid.Epoch           // home: at which who should have it says never to own it; see disowned
+	letGo      grid.Epoch           // home: at which who gave it to that one has nothing of it any more
 }
 
 // ofRecovery is what may be lacking in its record.

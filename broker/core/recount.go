@@ -88,7 +88,7 @@ func (c *recovery) passedOn(j *job, from grid.PeerID) []wire.Claim {
 		if j = c.job(r.Job.ID); j == nil {
 			return nil
 		}
-		c.send(from, wire.Moved{Job: r.Job.ID, Certificates: r.Certificates, Version: j.certified()}) // asked again, it is said again
+		c.sendMoved(j) // asked again, it is said again
 		return []wire.Claim{{Job: r.Job.ID, Epoch: r.Certificates[len(r.Certificates)-1].Epoch, Yours: true}}
 	case r.Job.Home != from:
 		by := r.Job.Home

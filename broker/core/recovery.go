@@ -42,7 +42,7 @@ type recovery struct {
 		beforeDismissing(owner grid.PeerID) gate
 		beforeDrop(j *job) gate
 		beforeGoingOn() gate
-		beforeResuming(j *job, from grid.PeerID, m wire.Declined) gate
+		beforeResuming(j *job, from grid.PeerID, of wire.HandoffID) gate
 		beforeYielding(j *job, started bool) gate
 		notStarted(j *job) bool
 		provesItself(j *job, from grid.PeerID, m wire.Report) bool

@@ -61,8 +61,8 @@ func obeyed(c *Core, id grid.JobID, event Event, who ...grid.PeerID) {
 		case Collect:
 			events = append(events, Collected{Job: id, Epoch: e.Epoch})
 		case Send:
-			if _, is := e.Message.(wire.Recall); is && slices.Contains(who, e.To) && e.To != r.Owner {
-				events = append(events, Message{e.To, wire.Error{Of: wire.KindRecall, Job: id}})
+			if m, is := e.Message.(wire.Recall); is && slices.Contains(who, e.To) && e.To != r.Owner {
+				events = append(events, Message{e.To, wire.Error{Of: wire.KindRecall, Job: id, At: m.At}})
 			}
 			if r.CancelRequested && e.To == r.Owner && !r.State.Terminal() {
 				events = append(events, Message{e.To, wire.Report{Job: id, Epoch: r.Epoch, Number: 9, Attempt: r.Attempt, State: grid.StageOut, End: grid.Killed}})

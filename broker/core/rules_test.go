@@ -33,7 +33,7 @@ func TestRulesOfJournals(t *testing.T) {
 			return start(off, later).gates.beforeTakingBack(there, declined) == untilAll
 		}},
 		"a job that another should have goes on when all were asked": {ReturnedUnasked, func(off Rules) bool {
-			return start(off, later).gates.beforeResuming(there, her, declined) == untilAll
+			return start(off, later).gates.beforeResuming(there, her, declined.Handoff) == untilAll
 		}},
 		"an offer is not considered before the control directories are read": {LateOffersCount, func(off Rules) bool {
 			return start(off, grid.Witness{}).gates.beforePreparing(declined.Handoff) == untilDirectory

@@ -71,7 +71,7 @@ func TestWhoMayHaveItIsHeardAfterAStall(t *testing.T) {
 	if got := c.gates.beforeStart(j); got != untilReported {
 		t.Errorf("after the silence of those who were listened to: %s", got)
 	}
-	c.Step(now+silence*c.cfg.Digest, Message{him, wire.Error{Of: wire.KindRecall, Job: r.Job.ID}})
+	c.Step(now+silence*c.cfg.Digest, Message{him, wire.Error{Of: wire.KindRecall, Job: r.Job.ID, At: j.rec.Epoch}})
 	if got := c.gates.beforeStart(j); got == untilReported {
 		t.Errorf("after the word of those who may have it: %s", got)
 	}
