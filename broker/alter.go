@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gbroker/broker/core"
 	"gbroker/grid"
@@ -15,7 +16,10 @@ func (b *Broker) Alter(ctx context.Context, e core.Alter) (r grid.Record, certai
 	if _, err = b.request(ctx, func(t core.Token) core.Request { e.Token = t; return e }); err != nil {
 		return r, false, err
 	}
-	is := func(r *grid.Record) bool { return r.State >= grid.Running || r.End != 0 || settled(r, e.To) }
+	is := func(r *grid.Record) bool {
+		a, _ := b.Allocation(e.Job)
+		return r.State >= grid.Running || r.End != 0 || settled(r, e.To) && !(mayBegin(a) && (e.To.OfJob() || keepsBack(e.To)))
+	}
 	r, known, err := b.view.until(ctx, e.Job, is)
 	return r, !known || is(&r), err
 }
@@ -25,8 +29,15 @@ func settled(r *grid.Record, to grid.Alteration) bool {
 	if r.Altered != nil {
 		return false
 	}
-	back := to.Held != nil && *to.Held || to.NotBefore != nil
-	return !back || r.Role == grid.Owning && (r.State == grid.Ready || r.State < grid.Ready)
+	return !keepsBack(to) || r.Role == grid.Owning && (r.State == grid.Ready || r.State < grid.Ready)
+}
+
+// keepsBack tells of what a job waits at home for.
+func keepsBack(to grid.Alteration) bool { return to.Held != nil && *to.Held || to.NotBefore != nil }
+
+// mayBegin tells of a co-allocated job that parts of it which were told to go may begin yet.
+func mayBegin(a *grid.Allocation) bool {
+	return a != nil && a.Go > 0 && slices.ContainsFunc(a.Parts, func(p grid.AllocatedPart) bool { return p.Made && p.Fate == 0 })
 }
 
 // notify sends a notice once.

@@ -269,3 +269,21 @@ func TestABrokerThatStartsKnowsNothing(t *testing.T) {
 		t.Errorf("it tells how good its estimates are: %+v", b.Accuracy())
 	}
 }
+
+// That a job over several sites is held or altered is not certain while parts of it that were told to go may begin.
+func TestPartsThatMayBegin(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		of   *grid.Allocation
+		want bool
+	}{
+		"it has none":               {nil, false},
+		"nothing was told to go":    {&grid.Allocation{Parts: []grid.AllocatedPart{{Made: true}}}, false},
+		"all parts have ended":      {&grid.Allocation{Go: 5, Parts: []grid.AllocatedPart{{Made: true, Fate: grid.Killed}, {}}}, false},
+		"one was told, and may yet": {&grid.Allocation{Go: 5, Parts: []grid.AllocatedPart{{Made: true, Fate: grid.Killed}, {Made: true}}}, true},
+	} {
+		if mayBegin(k.of) != k.want {
+			t.Errorf("%s: %t", name, !k.want)
+		}
+	}
+}

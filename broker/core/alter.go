@@ -2,6 +2,8 @@ package core
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -65,7 +67,22 @@ func (c *terms) alter(e Alter) {
 	}
 	c.save(j, fmt.Sprintf("altered by %s: %s", e.By, e.To))
 	c.pursue(j)
+	if e.To.Deadline != nil {
+		c.putOff(j)
+	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
+}
+
+// putOff gives the parts of a co-allocated job its deadline: each site ends its own by that.
+func (c *terms) putOff(whole *job) {
+	id := whole.rec.Job.ID
+	for _, n := range slices.Sorted(maps.Keys(c.parts[id])) {
+		if j := c.live[partID(id, n)]; j != nil && !j.rec.State.Terminal() && j.rec.End == 0 {
+			j.rec.Job.Terms.Deadline = whole.rec.Job.Terms.Deadline
+			c.save(j, "")
+			c.pursue(j)
+		}
+	}
 }
 
 // unmade says why a job without a record is not altered: until its turn in its group comes it is no more than a number.
@@ -90,6 +107,8 @@ func (c *terms) mayAlter(j *job, to grid.Alteration) error {
 		return fmt.Errorf("%w: only its home, %s, changes job %s: ask the broker there", grid.ErrInvalid, c.nameOf(r.Job.Home), r.Job.ID)
 	case r.State.Terminal() || r.End != 0:
 		return fmt.Errorf("%w: job %s has ended", grid.ErrInvalid, r.Job.ID)
+	case r.Job.Part != nil: // the next round has others
+		return fmt.Errorf("%w: job %s is a part of job %s, which has all of its parts alike: alter that", grid.ErrInvalid, r.Job.ID, r.Job.Part.Of)
 	case r.CancelRequested:
 		return fmt.Errorf("%w: job %s is being cancelled", grid.ErrInvalid, r.Job.ID)
 	case r.State >= grid.Running && to.Held != nil:
@@ -135,7 +154,7 @@ func (c *terms) pursue(j *job) {
 // renew makes the new version of a job that waits at home without a place.
 func (c *terms) renew(j *job) {
 	r := &j.rec
-	if !c.isHome(j) || r.Role != grid.Owning || r.Altered == nil {
+	if !c.isHome(j) || r.Role != grid.Owning || r.Altered == nil || c.gates.beforeRenewing(j) != open {
 		return
 	}
 	what := r.Altered.String()

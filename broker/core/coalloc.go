@@ -101,6 +101,7 @@ type wholes interface {
 	tell(id grid.JobID, why string, start grid.Tick)
 	// alone has a place searched for a whole at one site.
 	alone(id grid.JobID, why string)
+	renew(id grid.JobID) // makes the new version of one that was altered
 	// pursue ends a whole that has a place by itself, where its user wants that.
 	pursue(id grid.JobID)
 	begun(id grid.JobID)

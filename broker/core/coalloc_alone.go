@@ -20,6 +20,12 @@ func (s *coallocation) has(r *grid.Record) bool {
 	return a != nil && a.rec.State != grid.OneSite && !a.apart(r)
 }
 
+// inRound tells of a whole for which a round has chosen sites, as it was then.
+func (s *coallocation) inRound(id grid.JobID) bool {
+	a := s.all[id]
+	return a != nil && a.rec.State > grid.Planned && a.rec.State < grid.OneSite
+}
+
 // apart tells of a whole that has an attempt of its own, or that another site has: a branch of the journal which is lost, or a duplicate, has
 // sent it the ordinary way. Where all its parts have begun it runs without either.
 func (a *allocation) apart(r *grid.Record) bool {

@@ -15,6 +15,7 @@ import (
 // asking is one question to the sites, under way.
 type asking struct {
 	offers  int                       // which of the cycle's questions for slots is for it
+	of      string                    // what was asked
 	sent    map[grid.PeerID]grid.Tick // who has not answered
 	sites   []reachable
 	told    map[grid.PeerID]offered
@@ -41,6 +42,7 @@ func (s *coallocation) plan(a *allocation) {
 	case !r.Job.Rerunnable && a.begun() && s.wholes.beforeRound(a.rec.Of) == open: // else other parts may run, of which nobody has told yet
 		s.endWhole(a, ending{state: grid.Failed, why: "a part of an earlier round has begun, and the program may not run twice"})
 	case kept != notKept: // it is saved when that is over
+		s.wholes.renew(a.rec.Of)
 	case s.wholes.beforeRound(a.rec.Of) != open:
 		s.wake(a, now+grid.Second)
 	case s.cycle.has(a.rec.Of):

@@ -70,7 +70,7 @@ func (s *coallocation) beginCycle() {
 		} else if shortest, _ := s.wholes.whole(c.slots[i]); r.Job.Walltime < shortest.Job.Walltime {
 			c.slots[i] = r.Job.ID
 		}
-		c.asked[r.Job.ID] = &asking{offers: i}
+		c.asked[r.Job.ID] = &asking{offers: i, of: key}
 	}
 	for _, r := range records {
 		q := c.asked[r.Job.ID]
@@ -135,11 +135,10 @@ func (s *coallocation) endCycle() {
 		if a == nil {
 			continue
 		}
-		r := s.mayPlan(a)
-		if r == nil {
+		r, q := s.mayPlan(a), c.asked[id]
+		if r == nil || q.of != question(&r.Job) { // altered meanwhile, it is planned in the next
 			continue
 		}
-		q := c.asked[id]
 		w, choice := s.waits(r, q, c.asked[c.slots[q.offers]])
 		if r.Job.Coallocation.Reach {
 			if c.meets == nil {

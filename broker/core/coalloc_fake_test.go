@@ -59,6 +59,7 @@ func (f *fakeWholes) say(to grid.PeerID, m wire.Message) {
 func (f *fakeWholes) whole(id grid.JobID) (*grid.Record, keeping) { return f.records[id], f.kept }
 
 func (f *fakeWholes) alone(grid.JobID, string)                     { f.did("alone") }
+func (f *fakeWholes) renew(grid.JobID)                             { f.did("renew") }
 func (f *fakeWholes) begun(grid.JobID)                             { f.did("begun") }
 func (f *fakeWholes) sites(grid.JobID) []reachable                 { return f.at }
 func (f *fakeWholes) bytes(_ grid.JobID, to grid.PeerID) grid.Tick { return f.brings[to] }

@@ -56,6 +56,7 @@ type wholeJobs struct {
 	}
 	terms interface {
 		keepsBack(j *job) keeping
+		renew(j *job)
 		tooLate(j *job)
 	}
 }
@@ -121,6 +122,12 @@ func (w *wholeJobs) tell(id grid.JobID, why string, start grid.Tick) {
 func (w *wholeJobs) alone(id grid.JobID, why string) {
 	if j := w.job(id); j != nil && j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
 		w.search.ready(j, why)
+	}
+}
+
+func (w *wholeJobs) renew(id grid.JobID) {
+	if j := w.job(id); j != nil && j.rec.State == grid.Ready {
+		w.terms.renew(j)
 	}
 }
 

@@ -15,6 +15,14 @@ func (c *gates) beforeRound(j *job) gate {
 	return open
 }
 
+// beforeRenewing is what has to be known before a job that waits at its home is made anew: what its sites say to it as it was.
+func (c *gates) beforeRenewing(j *job) gate {
+	if c.wholes.inRound(j.rec.Job.ID) {
+		return untilSites
+	}
+	return open
+}
+
 // beforeConfirming is what has to be known before it is decided to keep the reservations of a round.
 func (c *gates) beforeConfirming(tentative, of int) gate {
 	if tentative == of || tentative > 0 && c.without(ConfirmBeforeAllTentative) {

@@ -14,12 +14,15 @@ import (
 func TestWhatCannotBeDoneIsAnswered(t *testing.T) {
 	t.Parallel()
 	own := grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}
+	part := jobOf(me, "a", "6")
+	part.Part = &grid.Part{Of: "a.7"}
 	ended, runs, wished, hers := jobOf(me, "a", "1"), jobOf(me, "a", "2"), jobOf(me, "a", "3"), jobOf(her, "b", "4")
 	gone := watched(wished, grid.Epoch{Term: 1, Hop: 1})
 	gone.CancelRequested = true
 	c := signed(
 		grid.Record{Job: ended, State: grid.Completed, Ended: 900_000, Tenure: own, Run: grid.Run{End: grid.Completed, Started: 5}},
 		grid.Record{Job: runs, State: grid.Running, Tenure: own, Run: grid.Run{Attempt: 1, Started: 5}}, gone,
+		watched(part, grid.Epoch{Term: 1, Hop: 1}),
 		grid.Record{Job: hers, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}}, Run: grid.Run{Attempt: 1, Started: 5}})
 	group, keyed := groupOf(1, "G", true), jobOf(me, "a", "5")
 	c.Step(c.now+1, group)
@@ -41,6 +44,7 @@ func TestWhatCannotBeDoneIsAnswered(t *testing.T) {
 		"altered, of another home":    {alter(hers, grid.Alteration{Deadline: &later}), grid.ErrInvalid, "only its home, b"},
 		"altered, ended":              {alter(ended, grid.Alteration{Deadline: &later}), grid.ErrInvalid, "has ended"},
 		"altered, cancelled":          {alter(wished, grid.Alteration{Deadline: &later}), grid.ErrInvalid, "is being cancelled"},
+		"altered, a part":             {alter(part, grid.Alteration{Deadline: &later}), grid.ErrInvalid, "alter that"},
 		"held while it runs":          {alter(runs, grid.Alteration{Held: &yes}), grid.ErrInvalid, "only a job that waits"},
 		"put off while it runs":       {alter(runs, grid.Alteration{NotBefore: &later, Deadline: &later}), grid.ErrInvalid, "only its deadline"},
 		"a deadline that has passed":  {alter(runs, grid.Alteration{Deadline: &past}), grid.ErrInvalid, "has passed"},

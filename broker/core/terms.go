@@ -39,6 +39,7 @@ type terms struct {
 		beforeChanging(j *job, by grid.Relayed) gate
 		beforeDepending(v verdict) verdict
 		beforeOverdue(j *job) gate
+		beforeRenewing(j *job) gate
 		kept(j *job) keeping
 	}
 	home interface {
