@@ -364,10 +364,11 @@ func (c *terms) unknownTo(j *grid.Job, d grid.Dependency) error {
 	if site := grid.JobID(d.On).Site(); site != c.cfg.Site.Name {
 		return fmt.Errorf("a job waits for jobs of its own home alone, and the home of that one is %s: hand this one in there", site)
 	}
+	made := c.groups.shares(j.ID) // when its sweep was handed in it was there: a tombstone tells how it has ended
 	of, group := grid.User{}, grid.GroupID("")
 	if id, err := grid.ParseGroupID(d.On); err == nil {
 		g := c.groups.all[id]
-		if g == nil || g.rec.Removed {
+		if g == nil || g.rec.Removed && !made {
 			return errors.New("this group is not known here, or was removed")
 		}
 		of, group = g.rec.User, id
@@ -376,7 +377,7 @@ func (c *terms) unknownTo(j *grid.Job, d grid.Dependency) error {
 		}
 	} else {
 		k := c.job(grid.JobID(d.On))
-		if k == nil || k.rec.Removed || !c.isHome(k) {
+		if k == nil || k.rec.Removed && !made || !c.isHome(k) {
 			return errors.New("this job is not known here, or was removed")
 		}
 		of = k.rec.Job.User

@@ -282,3 +282,32 @@ func TestAHoldTakesAnOfferBack(t *testing.T) {
 		}
 	}
 }
+
+// A job of a sweep whose turn comes when that is removed which it waits for, goes by how it has ended.
+func TestASweepOutlivesWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[grid.State]grid.State{grid.Completed: 0, grid.Killed: grid.Failed} {
+		first := jobOf(me, "a", "1")
+		cfg := signer(me, "a")
+		cfg.Expand = func(grid.Template) (Expansion, error) {
+			return func(int) (grid.Job, error) {
+				j := jobOf(me, "a", "2")
+				j.Terms.After = []grid.Dependency{{Kind: grid.AfterOK, On: string(first.ID)}}
+				return j, nil
+			}, nil
+		}
+		c := New(cfg, nil, []grid.Record{{Job: first, State: end, Submitted: 900_000, Ended: 950_000, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: end}}})
+		begin(c)
+		if a, _ := only[Answer](c.Step(c.now+1, RemoveRequest{Token: 1, Job: first.ID})); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		id := grid.NewGroupID("a", strings.Repeat("0", 25)+"K")
+		c.Step(c.now+1, SubmitGroup{
+			Token: 1, Group: grid.Group{ID: id, User: grid.User{Home: me, Name: "alice"}, Key: "K", Jobs: 2, Template: grid.Hash{1}},
+			Template: &grid.Template{Group: id, Document: "sweep"},
+		})
+		if got := c.groups.all[id].of(2); got.State != want || (want == 0) != (c.job(id.Job(2)) != nil && len(c.job(id.Job(2)).rec.Job.Terms.After) == 0) {
+			t.Errorf("it has ended %v: the second job is %v", end, got.State)
+		}
+	}
+}
