@@ -151,6 +151,10 @@ func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
 		return
 	}
 	r := m.Reservation
+	if is := c.all[id]; r.State == 0 && is != nil && is.Site == from {
+		r = *is
+		r.State, r.Reason = grid.Released, "its site does not know it"
+	}
 	r.Site = from
 	switch {
 	case m.Of == wire.KindRelease:
@@ -208,13 +212,14 @@ func (c *holdings) done(id grid.ReservationID, w Answer) {
 	}
 }
 
-// heard keeps what a site said of a reservation there.
+// heard keeps what a site said of a reservation there. Its end is the last word, also of a site whose journal, and with it the number
+// of its words, was put back.
 func (c *holdings) heard(from grid.PeerID, r grid.Reservation) {
 	if from == c.cfg.Self || r.State == 0 {
 		return
 	}
 	if is := c.all[r.ID]; is != nil {
-		if is.Site != from || r.Seq <= is.Seq {
+		if is.Site != from || r.Seq <= is.Seq && (is.State.Over() || !r.State.Over()) {
 			return
 		}
 		r.Made = is.Made
@@ -240,6 +245,8 @@ func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
 	switch {
 	case from == c.cfg.Self && r.For == "", c.asks[r.ID] != nil && c.asks[r.ID].to == from:
 		c.heard(from, r)
+	case c.all[r.ID] != nil && c.all[r.ID].Site == from && c.all[r.ID].State.Over() && !r.State.Over(): // it was told otherwise, and has forgotten it
+		c.send(from, wire.Release{ID: r.ID, Why: "it was over"})
 	case c.all[r.ID] != nil && c.all[r.ID].Site == from:
 		c.heard(from, r)
 	case c.wholes != nil && c.wholes.holds(from, r.ID): // which has heard it in this step

@@ -74,7 +74,7 @@ func TestWhatSitesSayToAReservation(t *testing.T) {
 	}{
 		"refused":               {false, wire.Reserved{Of: wire.KindReserve, Reservation: grid.Reservation{ID: "r1"}, Refusal: never}, "Answer", true},
 		"refused for now":       {false, wire.Reserved{Of: wire.KindReserve, Reservation: grid.Reservation{ID: "r1"}, Refusal: busy}, "Answer", true},
-		"not confirmed":         {true, wire.Reserved{Of: wire.KindConfirm, Reservation: grid.Reservation{ID: "r1"}, Refusal: never}, "Answer", true},
+		"not confirmed":         {true, wire.Reserved{Of: wire.KindConfirm, Reservation: grid.Reservation{ID: "r1"}, Refusal: never}, "Save, Answer", true},
 		"not confirmed for now": {true, wire.Reserved{Of: wire.KindConfirm, Reservation: grid.Reservation{ID: "r1"}, Refusal: busy}, "", false},
 		"expired meanwhile":     {true, wire.Reserved{Of: wire.KindConfirm, Reservation: over}, "Save, Answer", true},
 	} {
@@ -118,6 +118,35 @@ func TestWordsOfARefusal(t *testing.T) {
 	} {
 		if err := m.refusedBy(her, &k.r); !errors.Is(err, k.kind) || !strings.HasSuffix(err.Error(), k.want) {
 			t.Errorf("%+v is told as %q", k.r, err)
+		}
+	}
+}
+
+// A site whose journal was put back, or is lost, says less of a reservation than is known here: what it does not have any more is over. One that was
+// told to be over stays so.
+func TestHoldingsAtASiteThatForgets(t *testing.T) {
+	t.Parallel()
+	of := grid.User{Home: me, Name: "alice"}
+	kept := grid.Reservation{ID: "r1", Site: her, Holder: of, State: grid.Confirmed, Seq: 5, Start: 1_500_000, End: 2_000_000}
+	m, a := holder(t, kept)
+	word := wire.ReservationWord{Reservation: grid.Reservation{ID: "r1", Holder: of, State: grid.Expired, Seq: 4, Start: 1_500_000, End: 2_000_000}}
+	a.want(Message{her, word}, "Save, ReservationAck>b")
+	if r := m.all["r1"]; r.State != grid.Expired {
+		t.Errorf("it is %v", r.State)
+	}
+	word.Reservation.State, word.Reservation.Seq = grid.Confirmed, 6
+	a.want(Message{her, word}, "Release>b, ReservationAck>b")
+	if r := m.all["r1"]; r.State != grid.Expired {
+		t.Errorf("told otherwise, it is %v", r.State)
+	}
+	for kind, ask := range map[wire.Kind]Event{
+		wire.KindRelease: ReleaseRequest{Token: 1, ID: "r1", By: "alice"}, wire.KindChange: ChangeRequest{Token: 1, ID: "r1", Start: 1_600_000},
+	} {
+		m, a := holder(t, kept)
+		a.step(ask)
+		a.want(Message{her, wire.Reserved{Of: kind, Reservation: grid.Reservation{ID: "r1"}, Refusal: map[bool]*grid.Refusal{true: forNow("no")}[kind == wire.KindChange]}}, "Save, Answer")
+		if r := m.all["r1"]; r.State != grid.Released || r.Holder != of {
+			t.Errorf("asked for %v, it is %v, of %v", kind, r.State, r.Holder)
 		}
 	}
 }
