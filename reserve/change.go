@@ -190,6 +190,15 @@ func (b *Book) Left(now grid.Tick, id grid.ReservationID, job grid.JobID, why st
 	}
 }
 
+// Unbound tells that the job of a reservation has left before it ran: it stays its holder's, for that job should it come again, or another.
+func (b *Book) Unbound(now grid.Tick, id grid.ReservationID, job grid.JobID, why string) {
+	b.Pass(now)
+	if is := b.all[id]; is != nil && is.State == grid.Bound && is.For == job {
+		is.For, is.Came = "", 0
+		b.become(is, grid.Confirmed, now, why)
+	}
+}
+
 // Acknowledged tells that the holder has heard so much.
 func (b *Book) Acknowledged(id grid.ReservationID, holder grid.PeerID, seq uint64) {
 	if is := b.all[id]; is != nil && is.Holder.Home == holder && seq <= is.Seq && seq > is.Told {

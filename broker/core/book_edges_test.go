@@ -194,19 +194,22 @@ func TestAJobOfAReservationThatIsOver(t *testing.T) {
 	}
 }
 
-// The job of a reservation goes back to its home: its nodes are free again. So they are when it has ended, not before, and of another job
-// that is over nothing changes.
+// The job of a reservation goes back to its home: it is its holder's again; that of a part is over. So it is when its job has ended, not before,
+// and of another job that is over nothing changes.
 func TestAReservationWhoseJobLeaves(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		change func(*grid.Record)
 		want   grid.ReservationState
 	}{
-		"it waits":          {func(r *grid.Record) { r.State = grid.Assigned }, grid.Bound},
-		"it runs":           {func(r *grid.Record) { r.State, r.Started = grid.Running, 5 }, grid.Active},
-		"it has ended":      {func(r *grid.Record) { r.State = grid.StageOut }, grid.Released},
-		"it is collected":   {func(r *grid.Record) { r.State = grid.Finished }, grid.Released},
-		"it has gone":       {func(r *grid.Record) { r.Role, r.State = grid.Tombstone, grid.Assigned }, grid.Released},
+		"it waits":        {func(r *grid.Record) { r.State = grid.Assigned }, grid.Bound},
+		"it runs":         {func(r *grid.Record) { r.State, r.Started = grid.Running, 5 }, grid.Active},
+		"it has ended":    {func(r *grid.Record) { r.State = grid.StageOut }, grid.Released},
+		"it is collected": {func(r *grid.Record) { r.State = grid.Finished }, grid.Released},
+		"it has gone":     {func(r *grid.Record) { r.Role, r.State = grid.Tombstone, grid.Assigned }, grid.Confirmed},
+		"a part has gone": {func(r *grid.Record) {
+			r.Role, r.State, r.Job.Part = grid.Tombstone, grid.Assigned, &grid.Part{Of: "b.0"}
+		}, grid.Released},
 		"it never came":     {func(r *grid.Record) { r.Role, r.State = grid.Declined, grid.Moving }, grid.Released},
 		"another has ended": {func(r *grid.Record) { r.Job.ID, r.State = jobOf(her, "b", "2").ID, grid.StageOut }, grid.Bound},
 	} {

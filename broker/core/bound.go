@@ -22,8 +22,11 @@ func (c *reservations) bind(j *job) (b binding, why *grid.Refusal) {
 	job := &j.rec.Job
 	defer c.settle()
 	if r, known := c.book.Get(job.Reservation); known {
-		need := c.limitOf(job) + job.Part.AtBarrier()
-		if why = c.tooSmall(&r, need, &job.Demand); why != nil {
+		need, demand := c.limitOf(job)+job.Part.AtBarrier(), &job.Demand
+		if job.Part != nil { // its nodes were chosen for it
+			demand = nil
+		}
+		if why = c.tooSmall(&r, need, demand); why != nil {
 			return b, why // it stays its holder's, for a job that fits
 		}
 	}
@@ -51,8 +54,7 @@ func (c *reservations) tooSmall(r *grid.Reservation, limit grid.Tick, d *grid.De
 	return nil
 }
 
-// tooNarrow tells that the pieces of a job have no room on the nodes of a reservation, were nothing else there. Of one that was
-// made for a job that is not looked at: a part has its own of them.
+// tooNarrow tells that the pieces of a job have no room on the nodes of a reservation, were nothing else there.
 func (c *reservations) tooNarrow(r *grid.Reservation, d *grid.Demand) (why *grid.Refusal) {
 	s := plan.Snapshot{Site: c.cfg.Site, Shapes: c.shapes}
 	for _, name := range r.Nodes {
@@ -62,7 +64,6 @@ func (c *reservations) tooNarrow(r *grid.Reservation, d *grid.Demand) (why *grid
 		}
 	}
 	switch cores := d.Cores(); {
-	case r.For != "":
 	case len(s.Nodes) == len(r.Nodes):
 		why = plan.Refuse(s, plan.Question{Demand: *d})
 	case r.Cores > 0 && cores > r.Cores: // the batch system has not been looked at since it has these nodes
@@ -130,6 +131,8 @@ func (c *reservations) jobSaved(j *job) {
 	switch {
 	case j.rec.State.Terminal() || j.rec.State == grid.Finished || j.rec.State == grid.StageOut:
 		c.book.Left(c.now, id, job, "its job has ended")
+	case j.rec.Role == grid.Tombstone && j.rec.Job.Part == nil: // its home has it back, as it is altered, say
+		c.book.Unbound(c.now, id, job, "its job is not here")
 	case j.rec.Role == grid.Tombstone || j.rec.Role == grid.Declined:
 		c.book.Left(c.now, id, job, "its job is not here")
 	case j.rec.Role == grid.Owning && j.rec.State == grid.Running:

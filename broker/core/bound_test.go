@@ -139,10 +139,6 @@ func TestPiecesFitTheNodesOfAReservation(t *testing.T) {
 		if why := c.tooSmall(x.r, grid.Minute, x.d); (why == nil) != x.fits || why != nil && why.Kind != grid.Permanent {
 			t.Errorf("%s: %+v", name, why)
 		}
-		x.r.For = "a.1" // what was made for a job was made as it asks
-		if why := c.tooSmall(x.r, grid.Minute, x.d); why != nil {
-			t.Errorf("%s, made for its job: %+v", name, why)
-		}
 	}
 }
 
