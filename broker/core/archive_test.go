@@ -312,3 +312,37 @@ func TestARefusedJobStaysForAWhile(t *testing.T) {
 		}
 	}
 }
+
+// A job that was kept long enough, and lives in the journal alone, is shown as removed before it is dropped: once, and where it was shown at all.
+func TestADroppedJobIsShownAsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		change func(*grid.Record)
+		shown  bool
+	}{
+		"of this home":                {func(*grid.Record) {}, true},
+		"removed by its user":         {func(r *grid.Record) { r.Removed = true }, false},
+		"of another, that ran here":   {func(r *grid.Record) { r.Job.Home, r.Role = her, grid.Tombstone }, true},
+		"of another, that passed on":  {func(r *grid.Record) { r.Job.Home, r.Role, r.Started = her, grid.Tombstone, 0 }, false},
+		"of another, never owned":     {func(r *grid.Record) { r.Job.Home, r.Role = her, grid.Declined }, false},
+		"of another, with its result": {func(r *grid.Record) { r.Job.Home, r.State = her, grid.StageOut }, false},
+	} {
+		r := longRecord(1, me, grid.Completed)
+		k.change(&r)
+		c := signed(r)
+		c.kernel.now, c.out = r.Ended+keyLife+1, nil
+		c.home.remove(c.job(r.Job.ID))
+		var said []string
+		for _, e := range c.out {
+			s, _ := e.(Save)
+			if of, is := s.Change.Record.(*grid.Record); is && of.Removed {
+				said = append(said, "removed")
+			} else if s.Change.Key != "" && s.Change.Record == nil {
+				said = append(said, "dropped")
+			}
+		}
+		if got := strings.Join(said, ", "); got != map[bool]string{true: "removed, dropped", false: "dropped"}[k.shown] {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -190,6 +190,7 @@ const keyLife = 7 * grid.Day
 // its key counts, and answers an owner that has not heard of the end.
 func (c *home) remove(j *job) {
 	if !c.isHome(j) || c.now-j.rec.Submitted > keyLife && c.now-j.rec.Ended > keyLife {
+		c.tellGone(j)
 		c.drop(j)
 		return
 	}
@@ -197,6 +198,16 @@ func (c *home) remove(j *job) {
 	j.strip()
 	c.save(j, "removed")
 	c.discard(j.rec.Job.ID)
+}
+
+// tellGone saves once more, as removed, a job of which only the journal tells: whoever follows the changes learns from what is shown of one that it
+// is gone, and of that one nothing is.
+func (c *home) tellGone(j *job) {
+	if r := &j.rec; IsArchived(r) && !r.Removed && r.Role != grid.Declined && (r.Role != grid.Tombstone || r.Started > 0) {
+		r.Removed = true
+		j.strip()
+		c.emit(Save{grid.Saved(copyOf(r))})
+	}
 }
 
 // strip leaves of a record what a tombstone needs.
