@@ -21,9 +21,20 @@ const (
 	keptWithin = grid.Minute
 )
 
-// reserved binds a job to the reservation that it names, or to one that is made for it; giveUp releases that, if the
-// job is not handed in after all.
+// reserved is [service.reservedNow], but that a job which was handed in before, under its key, needs no other: its reservation is bound, or over.
 func (s service) reserved(ctx context.Context, who api.Identity, j *grid.Job, n api.NewJob) (giveUp func(), err error) {
+	if giveUp, err = s.reservedNow(ctx, who, j, n); err == nil || n.Key == "" {
+		return giveUp, err
+	}
+	if d, bad := s.site.broker.Where(ctx, *j, n.Key); bad != nil || len(d.Candidates) > 0 {
+		return giveUp, err
+	}
+	return giveUp, nil
+}
+
+// reservedNow binds a job to the reservation that it names, or to one that is made for it; giveUp releases that, if the
+// job is not handed in after all.
+func (s service) reservedNow(ctx context.Context, who api.Identity, j *grid.Job, n api.NewJob) (giveUp func(), err error) {
 	giveUp = func() {}
 	switch {
 	case n.Reserved != "":

@@ -115,6 +115,9 @@ func TestAJobInAReservation(t *testing.T) {
 		return err == nil && slices.ContainsFunc(list, func(h api.HeldReservation) bool { return h.ID == second && h.Job != nil }) &&
 			slices.ContainsFunc(list, func(h api.HeldReservation) bool { return h.ID == first && h.Job == nil })
 	})
+	if err := in("one", second); err != nil {
+		t.Errorf("handed in again: %v", err)
+	}
 	if h, err := a.ReleaseReservation(t.Context(), first); err != nil || h.State != "RELEASED" {
 		t.Errorf("%+v, %v", h, err)
 	}
