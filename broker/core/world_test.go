@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -135,7 +134,7 @@ func (s *site) boot() {
 	}
 	slices.SortFunc(records, func(a, b grid.Record) int { return cmp.Compare(a.Job.ID, b.Job.ID) })
 	s.nonce++
-	s.onDisk = onDisk(maps.Clone(s.journal))
+	s.onDisk = shown(s.journal)
 	s.id.Life = s.nonce<<8 | s.id.Incarnation
 	s.lives = append(slices.Clip(s.lives), grid.Life{Number: s.id.Life, First: s.id.Sequence})
 	s.host = Host{}
