@@ -107,7 +107,7 @@ func (b *Broker) setAside(e core.SetAside) {
 
 // dropAside removes what was put aside as long ago as ended jobs are kept.
 func (b *Broker) dropAside() {
-	keep := b.cfg.WithDefaults().Keep
+	keep := core.Config{Keep: b.cfg.Keep}.WithDefaults().Keep // the loop changes other fields meanwhile
 	n, err := b.ports.Stager.DropAside(time.Now().Add(-keep.Duration()))
 	if err != nil {
 		b.ports.Log.Warn("removing what was put aside", zap.Error(err))

@@ -315,7 +315,11 @@ func TestWhatWasPutAsideIsKeptLikeEndedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &asides{}
 		b := NewBroker(core.Config{Self: me, Keep: 3 * grid.Hour}, nil, Ports{Stager: a, Log: zap.NewNop()})
-		b.dropAside()
+		b.host.Begin(core.New(core.Config{Self: me}, nil, nil), core.Reading{})
+		var aside sync.WaitGroup
+		aside.Go(b.dropAside)
+		b.post(core.OwnSite{Site: grid.Site{Name: "now"}}) // the site's files are read again meanwhile
+		aside.Wait()
 		if age := time.Since(a.then); age != 3*time.Hour {
 			t.Errorf("removed is what is older than %v", age)
 		}
