@@ -127,12 +127,20 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished() || cancel), false
 	c.disarm(j, onPrepared)
 	j.homeHeard = c.now
-	if j.stalled || giver != j.rec.Job.Home && (j.recovered || c.now-j.began > c.cfg.Lease) {
+	if j.stalled || j.recovered || giver != j.rec.Job.Home && c.now-j.began > c.cfg.Lease {
 		// The Commit may be older than what the home has done since, and so may what it has said of the job: it
-		// acknowledges a report first.
+		// acknowledges a report first. In an earlier life the job may have been owned, and ended, by this very Commit.
+		if !c.isHome(j) {
+			j.rec.Report = c.branchReport(0)
+		}
 		j.homeHeard, j.stalled, j.since = 0, false, j.rec.Report+1
 	}
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
+	if hold := c.gates.beforeCancel(j); j.rec.CancelRequested && hold != open {
+		c.save(j, "owned, to be cancelled: "+hold.String())
+		c.home.pursueCancel(j)
+		return
+	}
 	if j.rec.CancelRequested {
 		end, why := c.cancelled(j)
 		c.execution.end(j, end, why)

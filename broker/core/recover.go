@@ -130,7 +130,9 @@ func (c *recovery) recoverOwned(j *job) {
 		c.home.pursueCancel(j)
 	}
 	if !c.isHome(j) {
-		// It hears of the restart, and what acknowledges an older report may be of before: it is no word on this life.
+		// It hears of the restart, and what acknowledges an older report may be of before: it is no word on this life. Nor is what
+		// acknowledges one of a part of this journal that is lost, by the same numbers.
+		j.rec.Report = c.branchReport(j.rec.Report)
 		c.home.awaitHome(j)
 	}
 }

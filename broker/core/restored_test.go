@@ -68,7 +68,7 @@ func TestARefusedReportShowsItsCertificatesAgain(t *testing.T) {
 		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 1}, Report: 2, Certificates: []grid.Certificate{certificate(j, her, 1, me)}},
 		Run:    grid.Run{Attempt: 1},
 	})
-	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3}})
+	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: c.jobs[j.ID].rec.Report}})
 	if m := c.home.reportOf(c.jobs[j.ID]); len(m.Certificates) != 0 {
 		t.Fatal("it shows its certificates to a home that knows them")
 	}

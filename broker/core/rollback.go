@@ -152,7 +152,7 @@ func (j *job) waits() bool {
 func (j *job) inDoubt() bool { return j.rec.Uncertain && !j.over() }
 
 // branchReport is a number of a report that a branch which is lost has not used: what acknowledges one of those is no word on this branch.
-func (c *recovery) branchReport(last uint64) uint64 {
+func (c *kernel) branchReport(last uint64) uint64 {
 	return max(last, uint64(c.stamped())<<reportsPerStamp)
 }
 

@@ -86,7 +86,8 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 	if c.gates.beforeStart(c.jobs[j.ID]) != untilHome {
 		t.Error("an acknowledgement that was said before the start counts")
 	}
-	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3}})
+	last := c.jobs[j.ID].rec.Report
+	c.Step(1_000_001, Message{her, wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: last}})
 	if why := c.gates.beforeStart(c.jobs[j.ID]); why != open {
 		t.Fatalf("its home was just heard: %s", why)
 	}
@@ -99,11 +100,11 @@ func TestAfterAStallTheHomeIsAsked(t *testing.T) {
 		t.Errorf("reported %t, must ask %q", reported, c.gates.beforeStart(c.jobs[j.ID]))
 	}
 	tellNothingSeen(c)
-	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 3}
+	ack := wire.ReportAck{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: last}
 	if c.Step(1_000_003, Message{her, ack}); c.gates.beforeStart(c.jobs[j.ID]) == open {
 		t.Error("an acknowledgement that was said before the stall counts")
 	}
-	ack.Number = 4
+	ack.Number++
 	if c.Step(1_000_004, Message{her, ack}); c.gates.beforeStart(c.jobs[j.ID]) != open {
 		t.Error("one that was said since does not count")
 	}
