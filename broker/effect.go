@@ -314,7 +314,7 @@ func (b *Broker) reconcile(ctx context.Context, jobs []grid.JobID) {
 	e.All = b.unknown(ctx, &e)
 }
 
-// unknown asks what attempts there were of jobs of which there is no record. It tells whether all is known that can be. What is put
+// unknown asks what attempts there were of jobs of which there is no record, or one that is done with them. It tells whether all is known that can be. What is put
 // aside meanwhile is met there.
 func (b *Broker) unknown(ctx context.Context, e *core.Reconciled) bool {
 	folders, err := b.ports.Stager.Jobs()
@@ -324,8 +324,8 @@ func (b *Broker) unknown(ctx context.Context, e *core.Reconciled) bool {
 	}
 	all := true
 	read := func(control string, id grid.JobID) (of []grid.AttemptID) {
-		_, known, err := b.view.get(ctx, id)
-		if known {
+		r, known, err := b.view.get(ctx, id)
+		if known && !core.Bygone(&r) {
 			return nil
 		}
 		of, unread := b.attemptsIn(control, id)

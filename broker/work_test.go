@@ -78,6 +78,12 @@ func TestWhatAttemptsThereWere(t *testing.T) {
 		{name: "a folder of a job that is known", effect: ask, calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Aside:"},
 			change: func(h *hands) { folder(h); known(h, "x") },
 			heard:  []core.Event{core.Reconciled{Jobs: ask.Jobs, All: true, Attempts: []grid.AttemptID{batch, of("j")}}}},
+		{name: "a folder of a job that is done with here", effect: ask, calls: all,
+			change: func(h *hands) {
+				folder(h)
+				h.b.view.set(grid.Record{Job: grid.Job{ID: "x"}, Tenure: grid.Tenure{Role: grid.Declined}})
+			},
+			heard: []core.Event{core.Reconciled{Jobs: ask.Jobs, All: true, Attempts: []grid.AttemptID{batch, of("j"), of("x")}}}},
 		{name: "folders that were put aside, one of them of a job that is known", effect: ask, change: func(h *hands) { aside(h); known(h, "z") },
 			calls: []string{"Attempts:", "Tokens:ctl/j", "Jobs:", "Aside:", "Tokens:aside/y"},
 			heard: []core.Event{core.Reconciled{Jobs: ask.Jobs, All: true, Attempts: []grid.AttemptID{batch, of("j")}, Aside: []grid.AttemptID{of("y")}}}},

@@ -84,7 +84,7 @@ type Gather struct {
 // Probe asks the batch system and the control files about an attempt.
 type Probe struct{ ID grid.AttemptID }
 
-// Reconcile asks which attempts of these jobs, and of all that no record is of, the control
+// Reconcile asks which attempts of these jobs, and of all that no record is of or a [Bygone] one, the control
 // directories, also those that were put aside, and the batch system have.
 type Reconcile struct{ Jobs []grid.JobID }
 

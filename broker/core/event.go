@@ -119,7 +119,7 @@ type Progressed struct {
 }
 
 // Reconciled answers the effect Reconcile: the attempts of those Jobs of which all is known,
-// and of jobs that no record is of; Aside are those of such jobs whose folders were put aside. All tells that
+// and of jobs that no record is of or a [Bygone] one; Aside are those of such jobs whose folders were put aside. All tells that
 // all of these could be read. Damaged are those asked for whose control directories will not be read by trying again.
 type Reconciled struct {
 	Jobs     []grid.JobID

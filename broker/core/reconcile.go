@@ -24,8 +24,8 @@ import (
 // What is submitted is written down in the directory first (pbs/control), and no number is
 // used before the one before it is withdrawn: behind the last one that is written down
 // there is none. An attempt of a later epoch shows that this site owned the job at that
-// epoch, as only an owner submits. Directories of jobs without a record are read too: see
-// traces.go.
+// epoch, as only an owner submits. Directories of jobs without a record, or that are done with here, are
+// read too: see traces.go.
 
 // reconcile asks for the jobs that something may still be done with here.
 func (c *recovery) reconcile() {
@@ -79,9 +79,12 @@ func (c *recovery) reconciled(e Reconciled) {
 		c.reconcile()
 		return
 	}
-	c.traced = c.traced || e.All
 	c.trace(e.Attempts)
 	c.trace(e.Aside)
+	if e.All && !c.traced {
+		c.traced = true
+		c.discardAgain()
+	}
 	last := map[grid.JobID]grid.AttemptID{}
 	for _, a := range e.Attempts {
 		if l, known := last[a.Job]; !known || l.Epoch.Before(a.Epoch) || l.Epoch == a.Epoch && l.Attempt < a.Attempt {

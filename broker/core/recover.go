@@ -37,7 +37,6 @@ func (c *recovery) recover() {
 	c.terms.recover()
 	c.witnessed()
 	c.reconcile()
-	c.discardAgain()
 	c.armGeneral(refreshDue, c.cfg.Refresh)
 	c.armGeneral(passDue, c.cfg.Settle)
 	c.armGeneral(growthDue, c.cfg.Digest)
@@ -159,7 +158,8 @@ const justEnded = grid.Minute
 func (c *recovery) lastLife() grid.Tick { return min(c.latest, c.now) - justEnded }
 
 // discardAgain drops what the jobs that ended here shortly before the last life did
-// have left: their Discard may have died with it.
+// have left: their Discard may have died with it. What a journal that was put back takes for that may be of a run that it lacks: so
+// the control directories are read before.
 func (c *recovery) discardAgain() {
 	since := c.lastLife()
 	var list []Discard
@@ -172,6 +172,10 @@ func (c *recovery) discardAgain() {
 	}
 	slices.SortFunc(list, func(a, b Discard) int { return cmp.Compare(a.Job, b.Job) })
 	for _, d := range list {
-		c.emit(d)
+		if d.Keep {
+			c.emit(d)
+		} else {
+			c.discard(d.Job)
+		}
 	}
 }

@@ -88,7 +88,7 @@ func (c *execution) sweep(e Folders) {
 		case c.accepted[id] != nil || known && !gone:
 		case known:
 			c.note(id, "", "removing the folder of a job that is not here")
-			c.emit(Discard{Job: id})
+			c.discard(id)
 		case seen[id] >= strayLooks && !c.hasStray(id):
 			c.emit(SetAside{Job: id, Foreign: id.Site() != c.cfg.Site.Name})
 		}

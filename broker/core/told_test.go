@@ -182,7 +182,8 @@ func TestTheLastEndsAreKnownAfterAClockWasSetBack(t *testing.T) {
 		return grid.Record{Job: jobOf(me, "a", n), State: grid.Completed, Ended: ended, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{End: grid.Completed}}
 	}
 	c := New(signer(me, "a"), nil, []grid.Record{at("1", 999_000), at("2", 1_000_000-2*justEnded), at("3", 1_000_000+grid.Hour)})
-	effects := c.Step(1_000_000, Boot{})
+	c.Step(1_000_000, Boot{})
+	effects := c.Step(1_000_000, Reconciled{All: true})
 	discards := 0
 	for _, e := range effects {
 		if _, is := e.(Discard); is {

@@ -17,10 +17,27 @@ import (
 // site is of such an epoch. A home whose journal lacks that term owns the job again, at it, and starts nothing before all were asked: it
 // may have given the job to another since.
 
-// trace notes the attempts of jobs that no record here has.
+// What is left here of a job that was let go, handed on or declined may be of before such an attempt too. It knows of none behind
+// its epoch: they are traces likewise.
+
+// Bygone tells of a record that this site has done with the job.
+func Bygone(r *grid.Record) bool {
+	return r.Role == grid.Declined || r.Role == grid.Tombstone && r.Handoff.Phase == grid.NoHandoff
+}
+
+// lacksTenure tells that no record has that this site, which is not the home of a job that is known, has owned it at that epoch.
+func (c *kernel) lacksTenure(id grid.JobID, at grid.Epoch) bool {
+	j := c.peek(id)
+	return j == nil || !c.isHome(j) && j.rec.Epoch.Before(at)
+}
+
+// trace notes the attempts of jobs that no record here has, and those that came later than what a record tells that has done with its job.
 func (c *recovery) trace(list []grid.AttemptID) {
 	for _, a := range list {
-		if known, any := c.traces[a.Job]; c.peek(a.Job) == nil && (any || len(c.traces) < maxTraces) && (!any || known.Before(a.Epoch)) {
+		if j := c.peek(a.Job); !c.lacksTenure(a.Job, a.Epoch) || j != nil && !Bygone(&j.rec) {
+			continue
+		}
+		if known, any := c.traces[a.Job]; (any || len(c.traces) < maxTraces) && (!any || known.Before(a.Epoch)) {
 			c.traces[a.Job] = a.Epoch
 			c.groups.sighted(a.Job)
 		}
@@ -118,7 +135,7 @@ func (c *recovery) tracesFor(home grid.PeerID) (list []wire.Trace) {
 	var others []wire.Trace
 	for _, id := range slices.Sorted(maps.Keys(c.traces)) {
 		switch k := (wire.Trace{Job: id, Epoch: c.traces[id]}); {
-		case c.peek(id) != nil:
+		case !c.lacksTenure(id, k.Epoch):
 		case site != "" && id.Site() != site:
 			others = append(others, k)
 		case len(list) < wire.MaxTraces:

@@ -261,3 +261,67 @@ func TestTracesOfItsOwnHomeComeFirst(t *testing.T) {
 		t.Errorf("%d traces, the first of %s", len(list), list[0].Job)
 	}
 }
+
+// What is left of a job here is of before it came once more, and ran: the journal was put back. Its home hears of that attempt, its folder is put
+// aside, and no offer of before counts.
+func TestATraceBehindWhatIsLeftOfAJob(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	had := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 7}, Attempt: 1}
+	for name, left := range map[string]grid.Tenure{
+		"declined":  {Role: grid.Declined, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 5}}},
+		"handed on": {Role: grid.Tombstone, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 5}, Certificates: []grid.Certificate{certificate(j, her, 1, me), certificate(j, me, 5, him)}},
+		"let go":    {Role: grid.Tombstone, Owner: me, Epoch: grid.Epoch{Term: 1, Hop: 5}},
+	} {
+		for later, found := range map[bool]grid.AttemptID{true: had, false: {Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 4}, Attempt: 1}} {
+			if left.Role == grid.Declined && !later {
+				continue // it was never owned
+			}
+			c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{{Job: j, State: grid.Moving, Ended: 999_990, Tenure: left}})
+			if _, drops := only[Discard](c.Step(1_000_000, Boot{})); drops {
+				t.Errorf("%s: its files go, and nobody has looked into its control directory", name)
+			}
+			c.Step(c.now+1, PeerChanged{her, grid.Alive})
+			c.Step(c.now+1, Message{her, wire.Seen{}})
+			effects := c.Step(c.now+1, Reconciled{All: true, Attempts: []grid.AttemptID{found}})
+			effects = append(effects, c.Step(c.now+1, Folders{[]grid.JobID{j.ID}})...)
+			_, drops := only[Discard](effects)
+			if aside, is := only[SetAside](effects); is != later || drops == later || is && aside != (SetAside{Job: j.ID, Foreign: true}) {
+				t.Errorf("%s, found %v: dropped %t, put aside %t", name, found, drops, is)
+			}
+			told := slices.Contains(c.recovery.tracesFor(her), wire.Trace{Job: j.ID, Epoch: found.Epoch})
+			if told != later {
+				t.Errorf("%s, found %v: its home hears of it: %t", name, found, told)
+			}
+			c.Step(c.now+1, Message{her, offerOf(j, 6, 0)})
+			c.Step(c.now+1, shot(c.now+1))
+			if r := c.jobs[j.ID].rec.Role; (r == grid.Prepared) == later {
+				t.Errorf("%s, found %v: offered at hop 6 it is %s", name, found, r)
+			}
+		}
+	}
+}
+
+// A trace is told also when the job has been offered since, and was not owned by that.
+func TestATraceOfAJobThatIsOffered(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	had := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 7}, Attempt: 1}
+	c := signed()
+	c.Step(c.now+1, Reconciled{All: true, Attempts: []grid.AttemptID{had}})
+	o := offerOf(j, 9, 0)
+	c.Step(c.now+1, Message{her, o})
+	c.Step(c.now+1, shot(c.now+1))
+	if r := c.jobs[j.ID]; r == nil || r.rec.Role != grid.Prepared {
+		t.Fatalf("it is %+v", r)
+	}
+	var traces []wire.Trace
+	for _, m := range sentTo(c.Step(c.now+1, Message{her, wire.Recount{}}), her) {
+		if r, is := m.(wire.Recounted); is {
+			traces = r.Traces
+		}
+	}
+	if r := c.jobs[j.ID].rec.Role; r != grid.Declined || !slices.Equal(traces, []wire.Trace{{Job: j.ID, Epoch: had.Epoch}}) {
+		t.Errorf("it is %s, and its home hears of %v", r, traces)
+	}
+}

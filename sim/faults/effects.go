@@ -237,13 +237,13 @@ func (h *host) reconcile(key core.WorkKey, jobs []grid.JobID) {
 			if all, err := s.batch.attempts(); err == nil && !s.disk.unreadable {
 				ev.Jobs, ev.Attempts, ev.All = jobs, all, true
 				for _, id := range slices.Sorted(maps.Keys(s.disk.folders)) {
-					if h.view[id] == nil {
+					if h.untold(id) {
 						ev.Attempts = append(ev.Attempts, s.disk.attempts(id)...)
 					}
 				}
 				for _, id := range slices.Sorted(maps.Keys(s.disk.aside)) {
 					for _, f := range s.disk.aside[id] {
-						if h.view[id] == nil {
+						if h.untold(id) {
 							ev.Aside = append(ev.Aside, f.attempts(id)...)
 						}
 					}
@@ -256,6 +256,9 @@ func (h *host) reconcile(key core.WorkKey, jobs []grid.JobID) {
 		},
 	})
 }
+
+// untold: no record tells which attempts there were.
+func (h *host) untold(id grid.JobID) bool { return h.view[id] == nil || core.Bygone(h.view[id]) }
 
 // changedAttempt tells the brokers of a site.
 func (s *site) changedAttempt(id grid.AttemptID) {
