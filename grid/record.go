@@ -83,7 +83,8 @@ type Tenure struct {
 	Owner   PeerID // last known
 	Handoff Handoff
 	// Candidate is the journal of Handoff.To when it said that it is ready: its later word
-	// counts only from the same one, no earlier.
+	// counts only from the same one, no earlier. At a home that hears who has got the job from another: the journal of that one, as far as it was
+	// seen then.
 	Candidate JournalID
 	// Certificates prove that Owner owns the job at Epoch; none where the home itself does.
 	Certificates []Certificate

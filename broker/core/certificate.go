@@ -173,7 +173,7 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate, started boo
 		}
 	}
 	j.rec.Tenure = j.rec.Next(j.rec.Role, last.To, last.Epoch)
-	j.rec.Certificates = certificates
+	j.rec.Certificates, j.rec.Candidate = certificates, c.recovery.mark(last.To)
 	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished()), false
 	j.heard = c.now
 	c.save(j, "handed on to "+string(c.siteName(last.To)))
@@ -182,10 +182,10 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate, started boo
 
 // signedHere tells that this broker itself gave the job away, at the epoch of m. On
 // a peer's word alone nobody stops for having forgotten that.
-func (c *ownership) signedHere(j *job, m wire.Owned) bool {
+func (c *ownership) signedHere(m wire.Owned) bool {
 	d := m.Certificate
 	return c.cfg.Verify != nil && d.To == m.Handoff.To && d.To != c.cfg.Self && d.Epoch == m.Handoff.Epoch &&
-		c.cfg.Verify(c.cfg.Self, wire.CertificateText(j.rec.Job.ID, m.Handoff.Digest, d.Epoch, d.To), d.Signature)
+		c.cfg.Verify(c.cfg.Self, wire.CertificateText(m.Handoff.Job, m.Handoff.Digest, d.Epoch, d.To), d.Signature)
 }
 
 // certified is the digest that the certificates of the record are over.
@@ -213,7 +213,8 @@ func (j *job) lastCertificate() grid.Certificate {
 }
 
 // unheard tells that this home knows by a certificate that the job was committed to from,
-// which has not reported it yet.
+// which has not reported it yet. Who has forgotten that he owned the job says the same: so he is told how far his journal was seen
+// to be, when that certificate was heard, and a newer journal of his is not told that the job is his.
 func (c *ownership) unheard(j *job, from grid.PeerID, b wire.HandoffID) bool {
 	return c.isHome(j) && j.rec.Owner == from && j.rec.Epoch == b.Epoch && j.rec.Report == 0 && j.lastCertificate().To == from
 }

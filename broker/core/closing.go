@@ -6,7 +6,7 @@ import (
 	"gbroker/grid"
 )
 
-// closing is what is remembered of a job that was here and has ended elsewhere. Of its record nothing is left, and copies of
+// closing is what is remembered of a job that was here and has ended, or gone on, elsewhere. Of its record nothing is left, and copies of
 // the offer and the commit by which it had come here may still be under way. They die with the connections of this life.
 type closing struct {
 	epoch grid.Epoch // the last at which it was here, or was to be
@@ -24,10 +24,15 @@ func (c *kernel) dropClosed(j *job) {
 	if last.Before(j.rec.Handoff.Epoch) {
 		last = j.rec.Handoff.Epoch
 	}
-	if len(c.closed) < maxClosed {
-		c.closed[j.rec.Job.ID] = closing{last, c.now}
-	}
+	c.closes(j.rec.Job.ID, last)
 	c.drop(j)
+}
+
+// closes remembers that no offer of a job counts up to that epoch.
+func (c *kernel) closes(id grid.JobID, last grid.Epoch) {
+	if len(c.closed) < maxClosed && c.closed[id].epoch.Before(last) {
+		c.closed[id] = closing{last, c.now}
+	}
 }
 
 // forgetClosed forgets those of which no copy of a word can come any more.

@@ -48,12 +48,23 @@ func (c *ownership) onOwned(from grid.PeerID, m wire.Owned) {
 	switch {
 	case c.open(from, m.Handoff) != nil && j.rec.Handoff.Phase == grid.Committed:
 		c.handedOver(j)
-	case j != nil && j.rec.Role == grid.Owning && j.rec.Epoch.Before(m.Handoff.Epoch) && c.signedHere(j, m):
+	case j != nil && j.rec.Role == grid.Owning && j.rec.Epoch.Before(m.Handoff.Epoch) && c.signedHere(m):
 		// It was given away by a commit of ours that is not in this journal.
 		c.recovery.rolledBack(c.recovery.hasSeen(from), grid.JournalID{})
 		if !c.isHome(j) { // a home takes the word of the owner, with all certificates
 			c.recovery.gaveAway(j, m)
 		}
+	case (j == nil || !c.isHome(j) && j.rec.Role != grid.Owning && j.rec.Epoch.Before(m.Handoff.Epoch)) && c.signedHere(m):
+		c.hadBefore(j, from, m.Handoff)
+	}
+}
+
+// hadBefore: this site has given away, at that epoch, a job of which no record has that. Offers of before it are late copies.
+func (c *ownership) hadBefore(j *job, from grid.PeerID, b wire.HandoffID) {
+	c.closes(b.Job, b.Epoch)
+	if j != nil && j.rec.Role == grid.Prepared && !b.Epoch.Before(j.rec.Handoff.Epoch) {
+		c.recovery.rolledBack(c.recovery.hasSeen(from), grid.JournalID{})
+		c.unprepare(j, j.rec.Job.Home)
 	}
 }
 
@@ -171,10 +182,11 @@ func (c *ownership) onInquire(from grid.PeerID, m wire.Inquire) {
 			if answer.Verdict = wire.VerdictAborted; h.Phase == grid.Committed {
 				c.ownerLost(j, from)
 			}
-		case (mine && h.Phase == grid.Committed || j.givenUpOn(from, m.Handoff) || c.unheard(j, from, m.Handoff)) && c.gates.beforeRepeating(j) == open:
-			answer.Verdict, answer.Certificate = wire.VerdictCommitted, j.lastCertificate()
-			if mine {
-				answer.Ready = j.rec.Candidate
+		case (mine && h.Phase == grid.Committed || j.givenUpOn(from, m.Handoff)) && c.gates.beforeRepeating(j) == open:
+			answer.Verdict, answer.Certificate, answer.Ready = wire.VerdictCommitted, j.lastCertificate(), j.rec.Candidate
+		case c.unheard(j, from, m.Handoff) && c.gates.beforeRepeating(j) == open:
+			if k := j.rec.Candidate.Incarnation; k == 0 || m.Journal.Incarnation == 0 || m.Journal.Incarnation == k { // else who gave it the job knows
+				answer.Verdict, answer.Certificate, answer.Ready = wire.VerdictCommitted, j.lastCertificate(), j.rec.Candidate
 			}
 		case j.rec.Role == grid.Owning, m.Handoff.Epoch.Before(j.rec.Epoch), j.rec.Owner == from && j.rec.Epoch == m.Handoff.Epoch: // see late
 			answer.Verdict = wire.VerdictAborted

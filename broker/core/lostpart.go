@@ -92,7 +92,7 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 	}
 	r := &j.rec
 	r.Tenure = r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch)
-	r.Certificates = certificates
+	r.Certificates, r.Candidate = certificates, c.mark(from)
 	r.Handoff.Phase = grid.NoHandoff
 	c.ownership.leaves(j)
 	for _, d := range certificates {
