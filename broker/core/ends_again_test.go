@@ -205,3 +205,43 @@ func TestARestoredHomeLearnsTheEndOfAnOlderTerm(t *testing.T) {
 		}
 	}
 }
+
+// A home is put back to where another had the job; in the part that is lost it came back, and the end that a former owner told after all was the job's. That
+// one is heard before it turns out that the job has come back: he is asked again.
+func TestAnEndOfAJobThatTurnsOutToBeHere(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	old, back := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 1, Hop: 3}
+	hers := []grid.Certificate{certificate(j, me, 1, her)}
+	his := []grid.Certificate{certificate(j, me, 2, him), certificate(j, him, 3, me)}
+	c := signed(grid.Record{
+		Job: j, State: grid.Assigned, AtHome: grid.AtHome{Trail: []grid.PeerID{her, him}},
+		Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 2}, Report: 2, Certificates: his[:1]},
+	})
+	c.Step(c.now+1, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	c.Step(c.now+1, Message{it, wire.Recounted{}})
+	claim := Message{her, wire.Recounted{Claims: []wire.Claim{{Job: j.ID, Epoch: old, Ended: true}}}}
+	if c.Step(c.now+1, claim); c.recovery.rolled.waiting[her] {
+		t.Error("it is waited for, and another may have the job for long")
+	}
+	c.Step(c.now+1, Message{him, wire.Moved{Job: j.ID, Certificates: his}})
+	if r := c.jobs[j.ID].rec; r.Role != grid.Owning || r.Epoch != back {
+		t.Fatalf("it is %s at %s", r.Role, r.Epoch)
+	}
+	c.Step(c.now+1, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+	c.Step(c.now+1, Message{him, wire.Recounted{Claims: []wire.Claim{{Job: j.ID, Epoch: back, Yours: true}}}})
+	if c.recovery.rolled == nil || !c.recovery.rolled.waiting[her] {
+		t.Fatal("it goes on, and its user was told an end")
+	}
+	if m := sentTo(c.Step(c.now+1, claim), her); len(m) != 1 || m[0] != wire.Message(wire.Recall{Job: j.ID}) {
+		t.Fatalf("it asks %+v", m)
+	}
+	c.Step(c.now+1, Message{her, wire.Report{
+		Job: j.ID, Epoch: old, Number: 7, State: grid.StageOut, Attempt: 1, End: grid.Completed, HasExit: true,
+		Started: wire.Ago{Span: 90, Known: true}, Finished: wire.Ago{Span: 80, Known: true}, Certificates: hers,
+	}})
+	c.Step(c.now+1, claim)
+	if r := c.job(j.ID).rec; r.State != grid.Completed || c.recovery.rolled != nil {
+		t.Errorf("it is %s: %s; rolled back %t", r.State, r.Reason, c.recovery.rolled != nil)
+	}
+}

@@ -140,6 +140,8 @@ func (c *recovery) onRecounted(from grid.PeerID, m wire.Recounted) {
 		case k.Ended && c.lacksEnd(from, j, k):
 			c.send(from, wire.Recall{Job: k.Job})
 			lacking = true
+		case k.Ended && c.endsElsewhere(j, k):
+			c.rolled.ends[k.Job] = append(c.rolled.ends[k.Job], from)
 		case !k.Yours && !k.Ended && c.lacksOwner(j, k), k.Yours && j != nil && c.isHome(j) && j.rec.Epoch.Before(k.Epoch) && !j.rec.State.Terminal():
 			lacking = true // its report is on the way, or the certificate
 		case k.Yours && (j == nil || j.rec.Role != grid.Prepared && j.rec.Epoch.Before(k.Epoch)):
@@ -179,4 +181,24 @@ func (c *recovery) lacksEnd(from grid.PeerID, j *job, k wire.Claim) bool {
 		return c.gates.notStarted(j) && j.notAdopted.Before(k.Epoch)
 	}
 	return claimed(&j.rec).Before(k.Epoch) || j.rec.Owner == from
+}
+
+// endsElsewhere: a member tells an end of an older epoch of a job that is with another since. It counts should the job turn out to have come back here.
+func (c *recovery) endsElsewhere(j *job, k wire.Claim) bool {
+	return j != nil && c.isHome(j) && j.rec.Role == grid.Watching && !j.rec.State.Terminal() && k.Epoch.Before(claimed(&j.rec)) && j.notAdopted.Before(k.Epoch)
+}
+
+// askEnds asks those again who have told ends of jobs that have come back since.
+func (c *recovery) askEnds() {
+	for id, told := range c.rolled.ends {
+		if j := c.job(id); j == nil || !c.gates.notStarted(j) {
+			continue
+		}
+		for _, p := range told {
+			if c.members[p] != nil {
+				c.rolled.waiting[p] = true
+			}
+		}
+		delete(c.rolled.ends, id)
+	}
 }

@@ -32,11 +32,12 @@ import (
 type rollback struct {
 	lost    []grid.JournalID // where branches ended that this journal does not reach
 	waiting map[grid.PeerID]bool
-	unheard []grid.PeerID // those that were not waited for
-	harmful bool          // one of these may still run something
-	how     string        // it was found
-	asked   int           // members, at first
-	alarm   string        // as it was last raised
+	unheard []grid.PeerID                // those that were not waited for
+	ends    map[grid.JobID][]grid.PeerID // who claims an end, at an older epoch, of a job that is with another
+	harmful bool                         // one of these may still run something
+	how     string                       // it was found
+	asked   int                          // members, at first
+	alarm   string                       // as it was last raised
 }
 
 // note keeps the end of a branch; false if it was known.
@@ -169,7 +170,7 @@ func (c *recovery) isHere(j *job) {
 
 // awaitAll begins to wait for all members.
 func (c *recovery) awaitAll(how string) {
-	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}, how: how, asked: len(c.members)}
+	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}, ends: map[grid.JobID][]grid.PeerID{}, how: how, asked: len(c.members)}
 	for p := range c.members {
 		c.rolled.waiting[p] = true
 	}
@@ -268,6 +269,7 @@ func (c *recovery) recounting() bool { return c.rolled != nil }
 
 // settle goes on when all have been asked, and the control directories.
 func (c *recovery) settle() {
+	c.askEnds()
 	if len(c.rolled.waiting) > 0 {
 		c.alarmRolled()
 		return
