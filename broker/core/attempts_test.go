@@ -134,6 +134,44 @@ func TestOutputThatCannotBeFetched(t *testing.T) {
 	}
 }
 
+// The owner of a job was put back, with its machine, to before the end that it has told, and would start it again: it has no output any
+// more, and says so at each fetch. What it may tell of that moment late, and an owner that reads its output anew, are waited for.
+func TestOutputThatIsGoneWithItsMachine(t *testing.T) {
+	t.Parallel()
+	at, j := grid.Epoch{Term: 1, Hop: 2}, jobOf(me, "a", "1")
+	said := func(s grid.State, n uint64) Event {
+		m := wire.Report{Job: j.ID, Epoch: at, Number: n, State: s}
+		if s >= grid.Finished {
+			m.End, m.Started = grid.Completed, wire.Ago{Span: 9, Known: true}
+		}
+		return Message{her, m}
+	}
+	for name, k := range map[string]struct {
+		said    Event
+		unended bool
+		gone    bool
+	}{
+		"it would start it":               {said(grid.Ready, 5), true, true},
+		"that was said before it ran":     {said(grid.Ready, 5), false, false},
+		"its end is read anew":            {said(grid.Assigned, 5), true, false},
+		"it does not know of that yet":    {Tick{}, true, false},
+		"it has ended there once more":    {said(grid.StageOut, 9), true, false},
+		"its journal has lost some of it": {said(grid.Finished, 9), true, false},
+	} {
+		c := signed(grid.Record{
+			Job: j, State: grid.StageOut, Run: grid.Run{End: grid.Completed, Started: 5, Outputs: grid.Manifest{{Path: "out", Size: 1}}},
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 8},
+		})
+		c.Step(c.now+1, k.said)
+		for range 2 * maxFinal {
+			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: "not yet", Unended: k.unended})
+		}
+		if r := c.job(j.ID).rec; r.State.Terminal() != k.gone || k.gone && (r.State != grid.Completed || len(r.Outputs) > 0 || r.Reason != "its output is gone: b was put back to before the end of the job") {
+			t.Errorf("%s: it is %v with %v: %q", name, r.State, r.Outputs, r.Reason)
+		}
+	}
+}
+
 // An administrator says that nothing of a job runs which was never seen to start: it has a time of start all the same, as it has one of its
 // end, and what is known of a start stays.
 func TestADeadJobHasATimeOfStart(t *testing.T) {

@@ -138,6 +138,8 @@ type Fetched struct {
 	Final bool
 	// Source: an input by URI cannot be had here, and Err says so.
 	Source bool
+	// Unended: as far as is known where the output is to be, the job has not ended.
+	Unended bool
 }
 
 // Weighed answers the effect Weigh, with what is known of it by then.

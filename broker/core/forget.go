@@ -214,7 +214,7 @@ func (c *home) runAgain(j *job, why string) {
 	r.Adopted, r.ContactLost = grid.Epoch{}, 0
 	r.Stay, r.EstimateNow, r.Reason = nil, 0, ""
 	c.begins(j, grid.Ready)
-	j.fails, j.blocked, j.pulling = 0, nil, false
+	j.fails, j.blocked, j.pulling, j.setBack = 0, nil, false, false
 	c.search.ready(j, why)
 	if had != c.cfg.Self && r.Job.Rerunnable {
 		c.send(had, wire.Superseded{Job: r.Job.ID, Of: of, Epoch: grid.Epoch{Term: r.Epoch.Term}, Owner: c.cfg.Self})

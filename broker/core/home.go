@@ -172,6 +172,7 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	} else {
 		c.contact(j)
 		c.hearEstimate(j, m)
+		c.hearSetBack(j, m)
 	}
 	switch c.gates.beforeAcknowledging(j, m) {
 	case untilOutput:
@@ -222,7 +223,7 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 	if r.Report == 0 || r.Attempt != m.Attempt { // of another run than the last that was heard of
 		r.Run = grid.Run{}
 	}
-	r.Report = max(r.Report, m.Number)
+	r.Report, j.setBack = max(r.Report, m.Number), false
 	if m.Started.Known {
 		c.terms.tooLate(j)
 	}

@@ -27,6 +27,16 @@ func (c *home) pull(j *job) {
 	c.emit(Fetch{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, From: j.rec.Owner, Set: OutputFiles, Files: j.rec.Outputs})
 }
 
+// hearSetBack: an owner that has told the end of a job would start it. So it says where it was put back with its machine, or a late copy
+// of what it said before: the fetch of the output tells which.
+func (c *home) hearSetBack(j *job, m wire.Report) {
+	if m.State == grid.Ready && j.bringing() && !j.setBack {
+		j.setBack, j.fails = true, 0
+	}
+}
+
+// fetched: the output is here, or cannot be had now, or never. It never can where its owner was put back to before the end of the job, which
+// it will not start again, as this home does not acknowledge that.
 func (c *home) fetched(e Fetched) {
 	if e.Set == InputFiles {
 		c.ownership.inputsFetched(e)
@@ -42,12 +52,16 @@ func (c *home) fetched(e Fetched) {
 	}
 	if e.Err != "" {
 		c.note(e.Job, j.rec.Owner, "fetching its output: "+clip(e.Err))
-		if j.fails++; !e.Final || j.fails < maxFinal {
+		gone := e.Unended && j.setBack
+		if j.fails++; !e.Final && !gone || j.fails < maxFinal {
 			c.backoff(j, onPull)
 			return
 		}
 		j.rec.Outputs = nil
 		j.rec.Reason = "its output could not be fetched: " + clip(e.Err)
+		if gone {
+			j.rec.Reason = "its output is gone: " + c.nameOf(j.rec.Owner) + " was put back to before the end of the job"
+		}
 	}
 	c.conclude(j)
 }

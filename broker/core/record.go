@@ -101,6 +101,7 @@ type ofHome struct {
 	// raisedFrom is its epoch before that; zero after a restart.
 	raisedFrom grid.Epoch
 	heirs      map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
+	setBack    bool                 // home: its owner has reported it READY after its end; see fetched
 	exporting  bool                 // home: its output is being brought where it goes
 	claim      *claim               // home: a result of an older epoch that waits for the token
 	declined   grid.Epoch           // home: at which who should have it says never to own it; see disowned
