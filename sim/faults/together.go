@@ -22,6 +22,8 @@ type round struct {
 	n     uint32
 	parts []*piece // by rank
 	goes  bool     // GO was on disk at its home
+	// walltime is that of the job by its home's journal then: its parts are of that version.
+	walltime grid.Tick
 }
 
 // piece is the truth about one part of a round.
@@ -65,7 +67,11 @@ func (t *truth) roundSaved(s *site, a *grid.Allocation) {
 		}
 		f.rounds, k = append(f.rounds, r), len(f.rounds)
 	}
-	f.rounds[k].goes = f.rounds[k].goes || a.Go > 0
+	if r, whole := f.rounds[k], s.disk.records[a.Of]; a.Go > 0 && !r.goes {
+		if r.goes = true; whole != nil {
+			r.walltime = whole.Job.Walltime
+		}
+	}
 }
 
 // pieceOf is the part of a round that a site has a reservation of; the last one of that name.
@@ -128,6 +134,9 @@ func (t *truth) mayBegin(s *site, l *local) {
 	}
 	p.began = w.now
 	r, whole := p.of, p.of.of
+	if r.walltime != 0 && r.walltime != l.sub.Job.Walltime && !whole.byAnother() {
+		w.violate("S13", whole.id, "%s starts at %s with a walltime of %.0f s, and the job had been altered to %.0f s when it was told to go", l.sub.ID, s.name(), l.sub.Job.Walltime.Seconds(), r.walltime.Seconds())
+	}
 	if !r.goes {
 		w.violate("S4", whole.id, "%s starts at %s, and its home has not saved that it goes", l.sub.ID, s.name())
 	}

@@ -3,6 +3,7 @@ package faults
 import (
 	"slices"
 
+	"gbroker/broker/core"
 	"gbroker/grid"
 )
 
@@ -62,5 +63,30 @@ func (w *world) wideCustomer(s *site, n int) *customer {
 	if r.IntN(4) == 0 {
 		j.Inputs = grid.Manifest{{Path: "data", Size: 1 + r.Int64N(1<<20), Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
 	}
-	return w.plans(&customer{w: w, s: s, n: n, job: j, rnd: r})
+	c := &customer{w: w, s: s, n: n, job: j, rnd: r}
+	if o := w.rnd.wish; o.IntN(3) == 0 {
+		walltime := between(o, 20*grid.Second, 2*grid.Minute)
+		w.after(between(o, grid.Second, arrivals+5*grid.Minute), func() { c.alter(walltime, 20) })
+	}
+	return w.plans(c)
+}
+
+// alter asks for another walltime until that is answered.
+func (c *customer) alter(walltime grid.Tick, tries int) {
+	w, answered := c.w, false
+	f := w.truth.facts[c.id]
+	if tries == 0 || c.s.gone || f != nil && f.told != 0 {
+		return
+	}
+	if f != nil && c.s.reaches() {
+		w.tell(c.s, "a user wants %s to have %.0f s", c.id, walltime.Seconds())
+		c.s.host.request(func(t core.Token) core.Request {
+			return core.Alter{Token: t, Job: c.id, To: grid.Alteration{Walltime: &walltime}, By: "erin"}
+		}, func(core.Answer) { answered = true })
+	}
+	w.after(between(w.rnd.wish, 5*grid.Second, 20*grid.Second), func() {
+		if !answered {
+			c.alter(walltime, tries-1)
+		}
+	})
 }
