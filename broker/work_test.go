@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 
@@ -147,6 +148,9 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 	for err, final := range map[error]bool{errGone: true, errRefused: true, errWrong: true, errBoom: false, errBusy: false} {
 		all = append(all, works{name: "fetch in vain", effect: inputs, fails: map[string]error{"Fetch": err}, calls: []string{"Fetch:" + string(her) + "1 1alice"}, heard: []core.Event{failed(err, final)}})
 	}
+	unended := fmt.Errorf("of the output: %w", grid.ErrNotYet)
+	all = append(all, works{name: "fetch of what has not ended there", effect: inputs, fails: map[string]error{"Fetch": unended}, calls: []string{"Fetch:" + string(her) + "1 1alice"},
+		heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles, Err: unended.Error(), Unended: true}}})
 	for err, final := range map[error]bool{errGone: true, errWrong: true, errBoom: false} {
 		all = append(all, works{name: "furnish in vain", effect: core.Furnish{Job: job.ID, From: "t", Files: files}, fails: map[string]error{"Share": err},
 			calls: []string{"Share:t1"}, heard: []core.Event{core.Furnished{Job: job.ID, Err: err.Error(), Final: final}}})

@@ -148,6 +148,47 @@ func TestWhoHasReadNothingIsNoWitness(t *testing.T) {
 	}
 }
 
+// One that has handed a job on says so, and that there is nothing of it with him when the home has heard that, and with the epoch of the
+// last attempt, where no record of his tells of it.
+func TestAFormerOwnerAsAWitness(t *testing.T) {
+	t.Parallel()
+	j, at := jobOf(me, "a", "1"), grid.Epoch{Term: 9}
+	for name, k := range map[string]struct {
+		telling bool
+		traced  grid.Epoch
+		role    grid.Role
+		none    bool
+		had     grid.Epoch
+	}{
+		"the home has heard of it":    {role: grid.Tombstone, none: true},
+		"it has not":                  {role: grid.Tombstone, telling: true},
+		"he has had it again":         {role: grid.Tombstone, traced: grid.Epoch{Term: 1, Hop: 7}, none: true, had: grid.Epoch{Term: 1, Hop: 7}},
+		"he had it before":            {role: grid.Tombstone, traced: grid.Epoch{Term: 1, Hop: 1}, none: true},
+		"he has declined it":          {role: grid.Declined, none: true},
+		"and has had it all the same": {role: grid.Declined, traced: grid.Epoch{Term: 1, Hop: 7}, none: true, had: grid.Epoch{Term: 1, Hop: 7}},
+	} {
+		r := watched(j, grid.Epoch{Term: 1, Hop: 2})
+		r.Role, r.Telling, r.Handoff = k.role, k.telling, grid.Handoff{To: her, Epoch: r.Epoch}
+		his := New(signer(him, "c"), []grid.Member{{Name: "a", Peer: me, Send: true}}, []grid.Record{r})
+		his.Step(1_000_000, Boot{})
+		var there []grid.AttemptID
+		if k.traced != (grid.Epoch{}) {
+			there = []grid.AttemptID{{Job: j.ID, Epoch: k.traced, Attempt: 1}}
+		}
+		his.Step(1_000_001, Reconciled{Attempts: there, All: true})
+		var no wire.Error
+		none := false
+		for _, m := range sentTo(his.Step(1_000_002, Message{me, wire.Recall{Job: j.ID, At: at}}), me) {
+			if e, is := m.(wire.Error); is {
+				no, none = e, true
+			}
+		}
+		if none != k.none || no.Had != k.had || none && no.At != at {
+			t.Errorf("%s: it says %+v (%t)", name, no, none)
+		}
+	}
+}
+
 // The home is started anew while it waits for the word of those: it goes on waiting.
 func TestARestartDoesNotCutTheWaitForHeirsShort(t *testing.T) {
 	t.Parallel()

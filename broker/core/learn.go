@@ -144,21 +144,26 @@ func (c *recovery) recall(from grid.PeerID, m wire.Recall) {
 	case mine && (j.rec.Role == grid.Owning || j.rec.Role == grid.Prepared || j.ended()):
 		c.tell(j)
 	case c.traced: // else asked again
-		no := wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here", At: m.At}
-		if j == nil || j.rec.Role == grid.Declined {
-			no.Had = c.traces[m.Job]
-		}
-		c.send(from, no)
+		c.send(from, c.noneOf(m))
 	}
 }
 
-// noneHere answers a home that asks who may have a job, beside the word of who got it, or that it was declined. What is committed at that very
-// epoch may yet be taken back.
+// noneHere answers a home that asks who may have a job, beside the word of who got it, or that it was declined: not before the home has heard
+// who got it. What is committed at that very epoch may yet be taken back.
 func (c *recovery) noneHere(m wire.Recall, j *job) {
 	open := j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.Epoch == m.At
-	if m.At != (grid.Epoch{}) && c.traced && !open {
-		c.send(j.rec.Job.Home, wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "it is not here", At: m.At})
+	if m.At != (grid.Epoch{}) && c.traced && !open && !j.rec.Telling {
+		c.send(j.rec.Job.Home, c.noneOf(m))
 	}
+}
+
+// noneOf says that there is nothing of a job here, and of which attempt no record tells.
+func (c *recovery) noneOf(m wire.Recall) wire.Error {
+	no := wire.Error{Of: wire.KindRecall, Job: m.Job, Why: "no job of that home here", At: m.At}
+	if had, any := c.traces[m.Job]; any && c.lacksTenure(m.Job, had) {
+		no.Had = had
+	}
+	return no
 }
 
 // tell tells its home a job that is here, or has ended here.
