@@ -56,6 +56,7 @@ func (c *terms) alter(e Alter) {
 	if e.Relayed.By != "" {
 		r.Relay(e.Relayed)
 	}
+	j.altered = c.now
 	r.Job.Terms = r.Job.Terms.With(e.To)
 	if e.To.OfJob() {
 		var before grid.Alteration

@@ -42,6 +42,24 @@ func TestAWishThatNobodyWaitsForIsNotServed(t *testing.T) {
 	}
 }
 
+// A change that was asked for before another one was made, by whatever way, is served only when it is asked for again.
+func TestAWishOfBeforeAnotherChangeIsLate(t *testing.T) {
+	t.Parallel()
+	c, id, _ := homeWith(t, sameUsers)
+	const now = grid.Tick(2_000_000)
+	held := false
+	c.Step(now-grid.Second, Alter{Token: 3, Job: id, To: grid.Alteration{Held: &held}, By: "alice"})
+	m := holding(id, 1, true)
+	m.Echo = uint64(now - 2*grid.Second)
+	if _, serves, r := hears(c, now, her, m); serves || r.Outcome != wire.OutcomeWorking || r.Echo != uint64(now) {
+		t.Errorf("served %t, %+v", serves, r)
+	}
+	m.Echo = uint64(now)
+	if _, serves, _ := hears(c, now+1, her, m); !serves {
+		t.Error("it is asked for again, and is not served")
+	}
+}
+
 // Who asks repeats at once what he is told, as long as his user waits: not once he was told that nobody answers.
 func TestAnEchoIsRepeatedWhileTheUserWaits(t *testing.T) {
 	t.Parallel()

@@ -96,6 +96,7 @@ type ofHome struct {
 	since     uint64    // owner: the home counts as heard by the acknowledgement of a report from this number on
 	asked     grid.Tick // home: when its owner, which does not report it, was asked last
 	notifying bool      // home: a notice is being sent
+	altered   grid.Tick // home: when it was altered last, in this life
 	pulling   bool      // home: its output is being fetched
 	raised    grid.Tick // home: when its term was raised as its site was forgotten, and others may have it; see heirs.go
 	// raisedFrom is its epoch before that; zero after a restart.

@@ -24,6 +24,8 @@ import (
 // served only once the asking broker has repeated an instant that it was told here a moment ago:
 //
 //	Request(no echo) ─► Response(working, echo) ─► Request(echo) ─► served ─► Response
+//
+// An alteration of a job is late too where that instant is before the last one that was made.
 
 // maxServing bounds those under way, maxServingEach those for one member, maxAnswered the answers that are kept.
 const (
@@ -79,7 +81,16 @@ func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
 // request with that at once: it is served within the time that he waits after he has heard it. A broker of before knows of no echo.
 func (c *relay) isLate(w *Wish, echo uint64) bool {
 	at := grid.Tick(min(echo, math.MaxInt64))
-	return w.changes() && echo != 0 && (at > c.now || c.now-at > requestLimit)
+	return w.changes() && echo != 0 && (at > c.now || c.now-at > requestLimit || w.Ask == wire.WishAlter && at <= c.alteredAt(w.Job))
+}
+
+// alteredAt is when a job was altered last in this life; 0 is never. Who has asked another broker before that, which has gone silent since, may
+// have asked for this change here instead.
+func (c *relay) alteredAt(id grid.JobID) grid.Tick {
+	if j := c.job(id); j != nil {
+		return j.altered
+	}
+	return 0
 }
 
 // mayWish says whether a wish is served.
