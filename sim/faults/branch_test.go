@@ -123,7 +123,7 @@ func TestAnEndOfOneBranchIsNotThatOfAnother(t *testing.T) {
 				end.Hop = 1
 			}
 			if x.f.wished, x.w.now = true, at(1100); runs {
-				x.f.starts, x.f.running[1] = []start{now}, 1
+				x.f.starts = []start{now}
 			}
 			x.w.truth.shown(x.a, "job", &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Killed, Tenure: grid.Tenure{Epoch: end}})
 			if !runs {

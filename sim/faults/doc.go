@@ -51,21 +51,23 @@
 //	  or be swept (S1, S9, S8)       its home's journal has lost it, and no     nobody knows that it was
 //	                                   owner whom the home hears can tell         handed in
 //	                                 its home has lost its files, or that       its user was told that they had
-//	                                   they came
+//	                                   they came, and waits for them
 //	                                 only sites that are gone could run it
 //	                                 it may have several sites, and those that
 //	                                   are left have no room for it together
 //	LOST (S1)                        its home's administrator forgot a site     he need not wait for it
-//	                                   that had it
+//	                                   that had it then by the home's journal;
+//	                                   at the term that it had, or got by that
 //	                                 its home, or another owner, was set back   that site may have got it
 //	                                   to owning it, or got it before it noticed
 //	                                   that or was started again, and need not
 //	                                   wait for the word of a site; also where
 //	                                   its home has begun a term since
 //	                                 two of its home and the sites that had     both have forgotten where it was,
-//	                                   it have lost what they wrote of it         or its end
+//	                                   it have lost who had it, or its end        or its end
 //	                                 a site where it was had a duplicate then,  its control directory may be
-//	                                   or its machine was put back to before      gone
+//	                                   and its files were swept there since; or   gone
+//	                                   its machine was put back to before
 //	                                   something of it was written there
 //	                                 its home has lost it, and learns it from   nobody says who owns it
 //	                                   one that was to get it
@@ -75,9 +77,12 @@
 //	  was at a site ... (S2b)          site off since, and the term is newer      there
 //	                                 ... which now starts what it had of the    its own administrator told it not
 //	                                   older term: it forgot the home too         to ask the home
-//	                                 the home has lost it, and that site too    both have forgotten it
-//	                                 the home has lost it, or that it gave      he need not wait for its word
-//	                                   the job to that site, and its
+//	  (what is lost, is so before      the home has lost that it gave it to       both have forgotten it
+//	  this one was submitted)            there, or to who gave it on, and that
+//	                                   site has lost that it started, and its
+//	                                   start tokens are gone with the machine
+//	                                   or were discarded since
+//	                                 the home has lost that likewise, and its   he need not wait for its word
 //	                                   administrator forgot that site, or
 //	                                   removed it, since
 //	                                 the home has lost, in a power cut or with  nothing and nobody can say
@@ -100,8 +105,9 @@
 //	                                   before that, and not withdrawn again
 //	an owner beside another (S2a)    one of them has lost that it gave it       it asks before it does anything
 //	                                   away, or is in doubt
-//	                                 the home was set back, and need not wait
-//	                                   for the word of the other
+//	                                 the home has lost that it gave the job to
+//	                                   the one, or to who gave it on, and need
+//	                                   not wait for his word
 //	                                 the home has lost, in a power cut or with  likewise
 //	                                   its machine, that it gave the job to the one, and
 //	                                   gave it to the other, or to who gave it on,
@@ -145,17 +151,25 @@
 //	  (S5)                             nobody else has it
 //	                                 a duplicate of its home has recorded it,   nobody could tell the first of it
 //	                                   and the first one has not
-//	FAILED without a start (S5)      a batch system has refused that very job
+//	FAILED without a start, or       a batch system has refused that very job
+//	  though its program ended by      at that epoch
+//	  itself (S5)                    that epoch had another start, which the    it counts, and not the end
+//	                                   batch system lost, or its site has lost
+//	                                   something of the job, or that end with
+//	                                   its machine
 //	                                 while it was open a neighbour was          nobody could run it
 //	                                   removed, and no other site of its home's
 //	                                   file had enough processors
 //	                                 its home has lost that its files came
 //	                                 its user had it removed, or a site that    its files are gone
 //	                                   had it had a duplicate, or was put back
-//	an end while it runs (S5)          its start is as one before a start         likewise
+//	an end while it runs (S5)          that start is as one before a start        likewise
 //	                                   after it, or it is such a second one
-//	an end without output (S5)       its home, or the site that ran it, has     it may have been swept
-//	                                   lost what it wrote of it since
+//	a start after another end than     its home has lost that it gave the job     likewise
+//	  KILLED or LOST, at its term        to there, as before a start after KILLED
+//	  or a later one (S5)
+//	an end without output (S5)       its home, or the site where that program   it may have been swept
+//	                                   ran, has lost what it wrote of it since
 //	a part that starts though one of   as a start after a start                  likewise
 //	  another round had (S4)
 //	a part that starts after an end    as a start after KILLED                   likewise
@@ -169,7 +183,8 @@
 //	                                   ran
 //
 // What keeps a job back at its home, and an alteration, are in its home's journal alone: where that was put back, what it has now counts
-// (S13, S15), and another site may have the version that was lost. Of jobs on which a duplicate of their home may have acted S13 is not checked.
+// (S13, S15), and another site may have the version that was lost. Of jobs on which a duplicate of their home may have acted S13 is checked
+// of the instant that they wait for alone, and of other jobs on which it has not acted.
 // A dependency has come true, or cannot, from when its user was told so, whatever is lost of the other job.
 //
 // What is not to start before an instant, and what depends on it, has as much longer to end as the clock of its home was set back; what has

@@ -305,6 +305,7 @@ func (h *host) discard(key core.WorkKey, e core.Discard) {
 		end: func(bool) {
 			h.s.w.tell(h.s, "discards the files of %s (inputs and outputs stay: %v)", e.Job, e.Keep)
 			if !e.Keep {
+				h.s.w.truth.sweeps(h.s, e.Job, true)
 				delete(h.s.disk.folders, e.Job)
 			}
 		},
@@ -317,6 +318,7 @@ func (h *host) setAside(key core.WorkKey, e core.SetAside) {
 		begin: func() grid.Tick { return between(h.s.w.rnd.file, 1, 20) },
 		end: func(bool) {
 			h.s.w.tell(h.s, "puts the folder of %s aside", e.Job)
+			h.s.w.truth.sweeps(h.s, e.Job, false)
 			h.s.disk.setAside(e.Job)
 		},
 	})

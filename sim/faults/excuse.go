@@ -47,7 +47,7 @@ func (f *fact) fencedOff(e, now start) bool {
 // onItsOwn: the start is of an older term than that one, at a site that the home's administrator has fenced off, and whose
 // own has said that the home will not come back.
 func (f *fact) onItsOwn(now start, term uint32) bool {
-	return f.home.fenced[now.where.peer] > 0 && now.id.Epoch.Term < term && f.estranged(now.where)
+	return f.home.fenced[now.where.peer] >= max(f.got[now.id.Epoch], 1) && now.id.Epoch.Term < term && f.estranged(now.where)
 }
 
 // leftThere: the start is of an older term than that one, of a job that may run again; the home's administrator has said that a site
@@ -72,7 +72,10 @@ func (f *fact) saidGone(e grid.Epoch) (last grid.Tick) {
 
 // estranged: the administrators of the home and of that site have each said that the other
 // will not come back. So the one starts the job again, and the other does not ask any more.
-func (f *fact) estranged(s *site) bool { return s.forgot[f.home.peer] > 0 && f.home.forgot[s.peer] > 0 }
+func (f *fact) estranged(s *site) bool {
+	since := max(f.had[s], 1)
+	return s.forgot[f.home.peer] >= since && f.home.forgot[s.peer] >= since
+}
 
 // toldByFence: the home's administrator has said that this site is fenced off, before its user was told an end; and
 // the site's own has said that the home will not come back.
@@ -86,21 +89,44 @@ func (f *fact) toldByFence(s *site) bool {
 // site that started it need not be asked, or has lost the same. Or its start token, which may have said that it never starts, or
 // the end of a rerunnable one, is gone with all of the machine on which it ran, and that is
 // the home, or its home is gone or had heard of no end.
-func (f *fact) untraceable(e start) bool {
-	gone := func(l lapse) bool { return l.covers(e.at) }
-	if f.wiped(e) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
+func (f *fact) untraceable(e start, by grid.Tick) bool {
+	if f.wiped(e, by) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
 		return true
 	}
+	gone := func(l lapse) bool { return l.at <= by && l.covers(e.at) && (l.files || f.erased[e.where] >= e.at) }
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		// It has lost what it knew of the start, or that it gave the job there.
-		return (l.at >= e.at || l.covers(f.got[e.id.Epoch])) && (f.forgetsRemoval(l) || e.where != f.home && (f.home.deaf(e.where, l) || slices.ContainsFunc(e.where.lapses, gone)))
+		switch {
+		case l.at > by:
+			return false
+		case l.at >= e.at && f.forgetsRemoval(l):
+			return true
+		}
+		return e.where != f.home && l.covers(f.leftHome(e.id.Epoch)) && (f.home.deaf(e.where, l) || slices.ContainsFunc(e.where.lapses, gone))
 	})
 }
 
-// wiped: what the control directory knew of a start is gone with the whole machine.
-func (f *fact) wiped(e start) bool {
+// decided is by when it was decided that there is a start beside an earlier one: when it was submitted, or where that one
+// was, when its wrapper asked for a token.
+func (e start) decided(earlier start) grid.Tick {
+	if e.where == earlier.where {
+		return e.at
+	}
+	return e.queued
+}
+
+// unseen: an end, of this job or of that of which it is a part, is told at an instant, and nobody knew that this start of it runs: it is as one
+// before a start after it, or is such a second one.
+func (f *fact) unseen(e start, of *fact, ended grid.Epoch, told grid.Tick) bool {
+	first := func(o start) bool {
+		return o.at < e.at && (f.untraceable(o, e.decided(o)) || f.apart(o, e))
+	}
+	return f.wiped(e, told) || f.endUnheardOf(e.id.Epoch, of, ended, told) || f.untraceable(e, told) || slices.ContainsFunc(f.starts, first)
+}
+
+// wiped: what the control directory knew of a start is gone by then with the whole machine.
+func (f *fact) wiped(e start, by grid.Tick) bool {
 	return slices.ContainsFunc(e.where.lapses, func(l lapse) bool {
-		return l.files && (l.covers(e.at) || l.covers(e.queued) || l.covers(f.never[e.id]) || f.rerun && e.ended > 0 && l.covers(e.ended))
+		return l.files && l.at <= by && (l.covers(e.at) || l.covers(e.queued) || l.covers(f.never[e.id]) || f.rerun && e.ended > 0 && l.covers(e.ended))
 	})
 }
 
@@ -174,11 +200,6 @@ func (f *fact) unknownAt(one start, of *fact, other start) bool {
 	return f.unheardOf(one.id.Epoch, other.queued) || f.unheardOf(one.id.Epoch, of.leftHome(other.id.Epoch))
 }
 
-// inIgnorance: it started again, and its home could not know of both.
-func (f *fact) inIgnorance(again start) bool {
-	return slices.ContainsFunc(f.starts, func(e start) bool { return e.at < again.at && f.apart(e, again) })
-}
-
 // endUnheardOf: its home has lost that it gave the job away at an epoch, and did not know of that when it told an end, of this job or of that
 // of which it is a part; or when it gave that away to where the end came from, at another epoch.
 func (f *fact) endUnheardOf(e grid.Epoch, of *fact, ended grid.Epoch, told grid.Tick) bool {
@@ -189,7 +210,7 @@ func (f *fact) endUnheardOf(e grid.Epoch, of *fact, ended grid.Epoch, told grid.
 // the instant now it did since then, before a member that had seen that part of its journal could be heard, or at once.
 func (f *fact) toldUnheard(now grid.Tick) bool {
 	return slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		return l.words && l.covers(f.toldAt) && l.at <= now && (l.heard == 0 || now <= l.heard+hearing)
+		return l.unnoticed && l.covers(f.toldAt) && l.at <= now && (l.heard == 0 || now <= l.heard+hearing)
 	})
 }
 
@@ -215,11 +236,11 @@ func (f *fact) killForgotten() bool {
 		slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.words && l.covers(f.killedAt) && f.home.deaf(f.killer, l) })
 }
 
-// unheard: the home has lost what it wrote of the job, and its administrator has said since that it
-// need not wait for the word of o.
-func (f *fact) unheard(o *site, now grid.Tick) bool {
+// unheardAt: the home has lost that it gave the job away to there, or to who gave it on, and its administrator has said since that it
+// need not wait for the word of o, who owns it at that epoch.
+func (f *fact) unheardAt(o *site, e grid.Epoch, now grid.Tick) bool {
 	return o != f.home && slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		return l.at <= now && f.loses(f.home, l) && f.home.deaf(o, l)
+		return l.at <= now && l.covers(f.leftHome(e)) && f.home.deaf(o, l)
 	})
 }
 
@@ -228,12 +249,13 @@ func (s *site) unheard(o *site, now grid.Tick) bool {
 	return o != s && slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at <= now && s.deaf(o, l) })
 }
 
-// askedKnow: another site, whose word the home has to wait for, has the tombstone of such an end.
+// askedKnow: another site has the tombstone of such an end, and the home has to wait for its word: since it has lost that it told
+// that, its administrator has not said otherwise.
 func (f *fact) askedKnow(end grid.State) bool {
-	w := f.home.w
-	return slices.ContainsFunc(w.sites, func(o *site) bool {
+	return slices.ContainsFunc(f.home.w.sites, func(o *site) bool {
 		r := o.disk.records[f.id]
-		return o != f.home && !o.gone && !f.unheard(o, w.now) && r != nil && tombstoneOf(end)(r)
+		deaf := slices.ContainsFunc(f.home.lapses, func(l lapse) bool { return l.covers(f.toldAt) && f.home.deaf(o, l) })
+		return o != f.home && !o.gone && !deaf && r != nil && tombstoneOf(end)(r)
 	})
 }
 
@@ -246,11 +268,8 @@ func (s *site) deaf(o *site, l lapse) bool {
 // behind: s has lost that it gave the job away, at a later epoch than that at which it owns it by
 // its journal. Others tell it; until then it starts nothing (S2b).
 func (f *fact) behind(s *site, e grid.Epoch) bool {
-	if len(s.lapses) == 0 {
-		return false
-	}
-	for later, o := range f.owners {
-		if o != s && e.Before(later) && later.Term == e.Term {
+	for later, g := range f.given {
+		if g.by == s && e.Before(later) && later.Term == e.Term && slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.covers(g.at) }) {
 			return true
 		}
 	}
@@ -261,15 +280,20 @@ func (f *fact) behind(s *site, e grid.Epoch) bool {
 // back; or the home has lost what it wrote of the job: it does not know it any more, or
 // does not know, or did not when it started it again, who has it, and one who may need not be asked, or another owner does not; or both have
 // forgotten its end.
-func (f *fact) mayBeLost(now grid.Tick) bool {
-	for s, since := range f.had {
-		if f.home.forgot[s.peer] >= since || f.home.forgetting[s.peer] {
-			return true
-		}
-	}
-	return f.learnt || f.unwritten || slices.ContainsFunc(f.home.lapses, f.forgetsRemoval) || f.forgottenByBoth() || slices.ContainsFunc(f.home.w.sites, func(s *site) bool {
+func (f *fact) mayBeLost(of grid.Epoch, now grid.Tick) bool {
+	return f.givenUp != (grid.Epoch{}) && f.givenUp.Term == of.Term || f.learnt || slices.ContainsFunc(f.home.lapses, f.forgetsRemoval) || f.forgottenByBoth() || slices.ContainsFunc(f.home.w.sites, func(s *site) bool {
 		return (f.doubtful[s] || s == f.home && f.raised) && slices.ContainsFunc(f.home.w.sites, func(o *site) bool { return o != f.home && s.unheard(o, now) })
 	})
+}
+
+// givesUp notes that its home saves a job while its administrator forgets a site that has it, as was saved there before or is saved now.
+func (f *fact) givesUp(r *grid.Record) {
+	for p, is := range f.home.forgetting {
+		last := len(r.Trail) - 1
+		if is && f.had[f.home.w.byPeer[p]] > 0 && (f.last[f.home].says(p) || turnOf(r).says(p) || last >= 0 && r.Trail[last] == p) {
+			f.givenUp = r.Epoch
+		}
+	}
 }
 
 // doubts notes what a site saves of whether it owns the job; that it has given it up is the end of a doubt. That its home begins
@@ -298,18 +322,18 @@ func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
 func (f *fact) forgottenByBoth() bool {
 	n := 0
 	for _, s := range f.home.w.sites {
-		if (s == f.home || f.had[s] > 0) && f.lostAt(s) {
+		if (s == f.home || f.had[s] > 0) && f.forgets(s) {
 			n++
 		}
 	}
-	return f.swept() || n > 1
+	return f.sweptAway() || n > 1
 }
 
-// swept: of two brokers under one name at a site that had the job, one may have swept the sandbox
+// sweptAway: of two brokers under one name at a site that had the job, one may have swept the sandbox
 // and the control directory that the other needs; or they are gone with its machine.
-func (f *fact) swept() bool {
+func (f *fact) sweptAway() bool {
 	return slices.ContainsFunc(f.home.w.sites, func(o *site) bool {
-		return (o == f.home || f.had[o] > 0) && (f.shared(o) || slices.ContainsFunc(o.lapses, func(l lapse) bool { return l.files && f.loses(o, l) }))
+		return (o == f.home || f.had[o] > 0) && (f.shared(o) && f.swept[o] >= o.copied || slices.ContainsFunc(o.lapses, func(l lapse) bool { return l.files && f.loses(o, l) }))
 	})
 }
 
@@ -321,13 +345,20 @@ func (w *world) excused(f *fact) bool {
 	if f.isWhole() && !f.inOneSite() {
 		fits = f.roomy(w)
 	}
-	return f.home.gone || f.unsupplied || f.unknown && !f.isPart() && !w.taught(f) || !fits
+	return f.home.gone || f.waitsInVain() || f.unknown && !f.isPart() && !w.taught(f) || !fits
+}
+
+// waitsInVain: its home has lost that its files came, and waits for them, or has it without them.
+func (f *fact) waitsInVain() bool {
+	r, files := f.home.disk.recordOf(f.id), f.home.disk.folders[f.id]
+	waits := r == nil || r.State == grid.Submitted || r.State == grid.StageIn
+	return f.unsupplied && (waits || r.Role == grid.Owning && (files == nil || !files.inputs))
 }
 
 // taught: somebody whom the home hears owns the job, and tells it.
 func (w *world) taught(f *fact) bool {
 	return slices.ContainsFunc(w.sites, func(o *site) bool {
 		r := o.disk.records[f.id]
-		return o != f.home && !o.gone && o.knows(f.home.peer) && f.home.knows(o.peer) && r != nil && r.Role == grid.Owning && !r.State.Terminal()
+		return o != f.home && !o.gone && o.knows(f.home.peer) && f.home.knows(o.peer) && r != nil && r.Role == grid.Owning
 	})
 }

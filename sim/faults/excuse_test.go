@@ -28,18 +28,18 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			return began(100, x.b, 1), began(900, x.a, 2)
 		}, true},
 		{"the home has lost that it gave the job there, and that site is none of its neighbours since", func(x *scene) (start, start) {
-			x.f.got[grid.Epoch{Term: 1}] = at(60)
+			x.gave(0, 60, x.a, x.b)
 			x.a.lost(50, 80, false)
 			x.a.dropped[x.b.peer] = at(90)
 			return began(100, x.b, 1), began(900, x.a, 1)
 		}, false},
 		{"the same, and it is a neighbour", func(x *scene) (start, start) {
-			x.f.got[grid.Epoch{Term: 1}] = at(60)
+			x.gave(0, 60, x.a, x.b)
 			x.a.lost(50, 80, false)
 			return began(100, x.b, 1), began(900, x.a, 1)
 		}, true},
 		{"the home has lost something else, before it gave the job there, and that site is none of its neighbours since", func(x *scene) (start, start) {
-			x.f.got[grid.Epoch{Term: 1}] = at(90)
+			x.gave(0, 90, x.a, x.b)
 			x.a.lost(50, 80, false)
 			x.a.dropped[x.b.peer] = at(95)
 			return began(100, x.b, 1), began(900, x.a, 1)
@@ -77,10 +77,44 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			return began(250, x.a, 2), began(900, x.b, 1)
 		}, true},
 		{"home and runner have both lost it", func(x *scene) (start, start) {
+			x.gave(0, 90, x.a, x.b)
+			x.a.lost(50, 400, false)
+			x.b.lost(50, 500, true)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, false},
+		{"home and runner have both lost it, which had discarded its files after its end", func(x *scene) (start, start) {
+			x.gave(0, 90, x.a, x.b)
+			x.f.erased[x.b] = at(300)
 			x.a.lost(50, 400, false)
 			x.b.lost(50, 500, false)
 			return began(100, x.b, 1), began(900, x.a, 1)
 		}, false},
+		{"home and runner have both lost it, and the runner has its control directory", func(x *scene) (start, start) {
+			x.gave(0, 90, x.a, x.b)
+			x.a.lost(50, 400, false)
+			x.b.lost(50, 500, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
+		{"the same, and the home knows that it gave the job there", func(x *scene) (start, start) {
+			x.gave(0, 40, x.a, x.b)
+			x.a.lost(50, 400, false)
+			x.b.lost(50, 500, false)
+			return began(100, x.b, 1), began(900, x.a, 1)
+		}, true},
+		{"the same, and the other start was submitted before", func(x *scene) (start, start) {
+			x.gave(0, 90, x.a, x.b)
+			x.a.lost(50, 400, false)
+			x.b.lost(50, 500, false)
+			again := began(900, x.a, 1)
+			again.queued = at(300)
+			return began(100, x.b, 1), again
+		}, true},
+		{"the machine that started it was put back, and another start was submitted before", func(x *scene) (start, start) {
+			x.b.lost(50, 400, true)
+			again := began(900, x.c, 1)
+			again.queued = at(300)
+			return began(100, x.b, 1), again
+		}, true},
 		{"the home has lost it, and the runner only what came before", func(x *scene) (start, start) {
 			x.a.lost(50, 400, false)
 			x.b.lost(20, 90, false)
@@ -105,6 +139,7 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			return began(100, x.a, 1), began(900, x.a, 1)
 		}, true},
 		{"the home was to forget the runner after that", func(x *scene) (start, start) {
+			x.gave(0, 90, x.a, x.b)
 			x.a.lost(50, 400, false)
 			x.a.forgot[x.b.peer] = at(450)
 			return began(100, x.b, 1), began(900, x.a, 2)
@@ -115,6 +150,7 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			return began(100, x.b, 1), began(900, x.a, 2)
 		}, true},
 		{"the runner was removed from the home's file after that", func(x *scene) (start, start) {
+			x.gave(0, 90, x.a, x.b)
 			x.a.lost(50, 400, false)
 			x.a.dropped[x.b.peer] = at(450)
 			return began(100, x.b, 1), began(900, x.a, 2)
@@ -257,141 +293,24 @@ func TestRerunsAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
-		losses   map[uint32]int
+		lost     []int // of its starts, in order
 		violated bool
 	}{
 		{"no loss", nil, true},
-		{"a loss in that term", map[uint32]int{2: 1}, false},
-		{"a loss in another term", map[uint32]int{1: 1}, true},
+		{"a loss in that term", []int{1}, false},
+		{"a loss in another term", []int{0}, true},
+		{"a loss of a start that nobody knows of", []int{2}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			x := newScene(t)
-			x.f.rerun, x.f.losses = true, c.losses
-			x.f.starts = []start{began(100, x.b, 1), began(200, x.a, 2)}
-			x.f.mayStart(x.w, began(900, x.a, 2))
-			if v := x.w.result.Violation; (v != nil) != c.violated {
-				t.Errorf("the violation is %+v", v)
+			x.f.rerun = true
+			x.f.starts = []start{began(100, x.b, 1), began(200, x.a, 2), began(150, x.c, 2)}
+			x.c.lost(120, 300, true)
+			for _, i := range c.lost {
+				x.f.starts[i].lost = true
 			}
-		})
-	}
-}
-
-// When may a job be LOST?
-func TestLostTakesAReason(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name     string
-		does     func(x *scene)
-		violated bool
-	}{
-		{"nothing happened", func(*scene) {}, true},
-		{"its owner was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.b.peer] = at(500) }, false},
-		{"its owner is being forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgetting[x.b.peer] = true }, false},
-		{"its owner was forgotten in the step that made it so", func(x *scene) { x.forgetsInOne(x.b, 3); x.a.forgetting[x.b.peer] = true }, false},
-		{"the same, and it was to start again", func(x *scene) {
-			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{
-				Job: grid.Job{ID: "job"}, State: grid.Lost, AtHome: grid.AtHome{Trail: []grid.PeerID{x.b.peer}}, Tenure: grid.Tenure{Role: grid.Owning},
-			})})
-			x.a.forgetting[x.b.peer] = true
-		}, false},
-		{"a site was forgotten in the step after it was offered there", func(x *scene) { x.forgetsInOne(x.b, 2); x.a.forgetting[x.b.peer] = true }, true},
-		{"a site that never had it was forgotten", func(x *scene) { x.f.had[x.b] = at(60); x.a.forgot[x.c.peer] = at(500) }, true},
-		{"another home's administrator has forgotten its owner", func(x *scene) { x.f.had[x.b] = at(60); x.c.forgot[x.b.peer] = at(500) }, true},
-		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {
-			x.f.had[x.b] = at(60)
-			x.w.truth.setBack(x.b, lapse{since: forEver})
-		}, true},
-		{"another site has lost its journal", func(x *scene) { x.w.truth.setBack(x.c, lapse{since: forEver}) }, true},
-		{"its home was set back, and all were asked", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}
-			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-		}, true},
-		{"its home was set back, and one need not be asked", func(x *scene) { x.doubts(x.a, at(150), true) }, false},
-		{"the same, and it has found that it owns it all the same", func(x *scene) {
-			x.doubts(x.a, at(150), true)
-			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning}})})
-		}, true},
-		{"the same, and it starts it again at a new term, as it cannot know", func(x *scene) {
-			x.doubts(x.a, at(150), true)
-			x.raises()
-		}, false},
-		{"its home was set back, all were asked, and it starts it again at a new term", func(x *scene) {
-			x.doubts(x.a, at(150), true)
-			delete(x.a.forgot, x.c.peer)
-			x.raises()
-		}, true},
-		{"its home was set back, and knows who has it", func(x *scene) {
-			x.a.disk.records["job"] = &grid.Record{State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: x.b.peer}}
-			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-			x.a.forgot[x.c.peer] = x.w.now
-		}, true},
-		{"an owner elsewhere was set back to owning it, and one need not be asked", func(x *scene) { x.doubts(x.b, at(150), true) }, false},
-		{"an owner elsewhere was set back, knew that, and got it then", func(x *scene) { x.doubts(x.b, at(950), false) }, true},
-		{"an owner elsewhere was set back, and got it before it knew that", func(x *scene) { x.doubts(x.b, at(150), false) }, false},
-		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, lapse{since: forEver}); x.learn() }, false},
-		{"its home and its owner have lost what they wrote of it", func(x *scene) {
-			x.bothWrote(200)
-			x.a.lost(50, 400, false)
-			x.b.lost(50, 400, false)
-		}, false},
-		{"its home and its owner have lost what they wrote of others", func(x *scene) {
-			x.bothWrote(200)
-			x.a.lost(210, 400, false)
-			x.b.lost(210, 400, false)
-		}, true},
-		{"its home has lost what it wrote of it, and its owner what it wrote of others", func(x *scene) {
-			x.bothWrote(200)
-			x.a.lost(50, 400, false)
-			x.b.lost(210, 400, false)
-		}, true},
-		{"its owner's machine was put back, with what was there of it", func(x *scene) {
-			x.bothWrote(200)
-			x.b.lost(50, 400, true)
-		}, false},
-		{"its owner's machine was put back, before it came there", func(x *scene) {
-			x.bothWrote(200)
-			x.b.lost(50, 100, true)
-		}, true},
-		{"two that had it have lost what they wrote of it, and its home has not", func(x *scene) {
-			x.bothWrote(200)
-			x.f.had[x.c], x.f.wrote[x.c] = at(60), []grid.Tick{at(200)}
-			x.b.lost(50, 400, false)
-			x.c.lost(50, 400, false)
-		}, false},
-		{"the same, and only one of them had it", func(x *scene) {
-			x.bothWrote(200)
-			x.f.wrote[x.c] = []grid.Tick{at(200)}
-			x.b.lost(50, 400, false)
-			x.c.lost(50, 400, false)
-		}, true},
-		{"its owner had a duplicate since", func(x *scene) { x.bothWrote(200); x.b.copied = at(150) }, false},
-		{"its owner had a duplicate when it was there no more", func(x *scene) { x.bothWrote(200); x.b.copied = at(250) }, true},
-		{"its owner was forgotten before it came there", func(x *scene) { x.bothWrote(200); x.a.forgot[x.b.peer] = at(50) }, true},
-		{"its home and another have lost what they wrote", func(x *scene) {
-			x.f.had[x.b] = at(60)
-			x.a.lost(50, 400, false)
-			x.c.lost(50, 400, false)
-		}, true},
-		{"its user had it removed, and its home has lost that", func(x *scene) {
-			x.f.gone(at(200))
-			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
-		}, false},
-		{"its user had it removed, and that stands beside the journal", func(x *scene) {
-			x.f.gone(at(200))
-			x.w.truth.setBack(x.a, lapse{since: at(100)})
-		}, true},
-		{"its user had it removed, and its home has lost only what came after", func(x *scene) {
-			x.f.gone(at(200))
-			x.w.truth.setBack(x.a, lapse{since: at(300), words: true})
-		}, true},
-		{"its home knew it", func(x *scene) { x.learn() }, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			x := newScene(t)
-			c.does(x)
-			x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.Lost})
+			x.f.mayStart(x.w, began(900, x.a, 2))
 			if v := x.w.result.Violation; (v != nil) != c.violated {
 				t.Errorf("the violation is %+v", v)
 			}

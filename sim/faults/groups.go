@@ -133,7 +133,7 @@ func (p *patron) cancel() {
 		return
 	}
 	p.tries++
-	recorded := false
+	recorded, asked := false, w.now
 	p.at = p.at.orHome(p.s)
 	if p.id != "" && p.at.reaches() {
 		for n := range p.jobs {
@@ -144,7 +144,8 @@ func (p *patron) cancel() {
 			core.Wish{Group: p.id, User: "carol", Ask: wire.WishCancel},
 			func(a core.Answer) {
 				// A home may have lost what it has said by the time that it is heard elsewhere.
-				if recorded = a.Err == nil; recorded && (p.at == p.s || len(p.s.lapses) == 0 && p.s.copied == 0) {
+				lost := slices.ContainsFunc(p.s.lapses, func(l lapse) bool { return l.at >= asked })
+				if recorded = a.Err == nil; recorded && (p.at == p.s || !lost && p.s.copied == 0) {
 					w.truth.groupCancelled(p.s, p.id, len(p.jobs))
 				}
 			})

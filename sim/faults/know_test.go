@@ -101,7 +101,7 @@ func TestAnEndThatThoseKnowWhoAreAsked(t *testing.T) {
 	x := newScene(t)
 	x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
 	x.a.lost(100, 400, true)
-	x.f.wrote[x.a] = []grid.Tick{at(200)}
+	x.f.toldAt = at(200)
 	if !x.f.askedKnow(grid.Failed) || x.f.askedKnow(grid.Completed) {
 		t.Error("b has its tombstone")
 	}
@@ -211,11 +211,16 @@ func TestAnEndWhileItsProgramRuns(t *testing.T) {
 		"the same, and it had ended there": {func(x *scene) {
 			x.cutOff(60, 0, 900)
 			x.f.starts[0].ended = 300
+		}, true},
+		"it has started twice, and of the second one all know": {func(x *scene) {
+			x.b.lost(50, 400, true)
+			x.f.starts = append(x.f.starts, began(90, x.c, 1))
 		}, false},
+		"the batch system has lost it":      {func(x *scene) { x.f.starts[0].lost = true }, true},
 		"its home had lost what came after": {func(x *scene) { x.cutOff(40, 0, 900) }, false},
 	} {
 		x := newScene(t)
-		x.f.starts, x.f.running[1], x.f.refused = []start{began(100, x.b, 1)}, 1, true
+		x.f.starts, x.f.refused = []start{began(100, x.b, 1)}, grid.Epoch{Term: 1}
 		c.does(x)
 		x.w.truth.shown(x.a, "job", &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 		if v := x.w.result.Violation; (v == nil) != c.lost {
@@ -274,16 +279,19 @@ func TestAnEndWithoutOutputTakesAnExcuse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		since, wrote int
+		hop          uint32 // of the end that is told
 		violated     bool
 	}{
-		"its site has lost its end":              {150, 180, false},
-		"its site has lost what came after that": {190, 180, true},
-		"its site had lost something before":     {50, 60, true},
+		"its site has lost its end":              {150, 180, 0, false},
+		"its site has lost what came after that": {190, 180, 0, true},
+		"its site had lost something before":     {50, 60, 0, true},
+		"its site has lost something of before":  {80, 90, 0, true},
+		"another site than where it ended":       {150, 180, 1, true},
 	} {
 		x := newScene(t)
 		x.f.starts, x.f.wrote[x.b] = []start{began(100, x.b, 1)}, []grid.Tick{at(c.wrote)}
 		x.b.lost(c.since, max(c.since, c.wrote)+20, false)
-		x.w.truth.hasOutput(x.a, x.f, &grid.Record{State: grid.Completed})
+		x.w.truth.hasOutput(x.a, x.f, &grid.Record{State: grid.Completed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1, Hop: c.hop}}})
 		if v := x.w.result.Violation; (v != nil) != c.violated {
 			t.Errorf("%s: the violation is %+v", name, v)
 		}

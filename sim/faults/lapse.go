@@ -60,11 +60,11 @@ func (t *truth) setBack(s *site, l lapse) {
 	s.w.after(grid.Minute, func() { s.drain(s.drained) }) // its administrator sees that it has forgotten that
 	for _, f := range t.facts {
 		r := s.disk.recordOf(f.id)
+		f.last[s] = turnOf(r)
 		if e, owns := f.owning[s]; owns && (r == nil || r.Role != grid.Owning || r.Epoch != e) {
 			delete(f.owning, s)
 		}
-		f.unwritten = f.unwritten || l.files && f.had[s] > 0 && s.disk.folders[f.id] == nil
-		if f.once != 0 && !f.elsewhere(tombstoneOf(f.once)) {
+		if f.once != 0 && !f.elsewhere(tombstoneOf(f.once)) && !f.home.disk.witness.has(f.id, f.once) {
 			f.once = 0 // the last one who knew it has lost it
 		}
 		if f.home == s && f.isPart() && (r == nil || !r.State.Terminal()) {
@@ -80,7 +80,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		files := s.disk.folders[f.id]
 		gone := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.files }) && (files == nil || !files.inputs)
 		// Whose user was told the end brings no files any more.
-		f.unsupplied = f.unsupplied || (f.uploaded || f.told != 0) && r != nil && (gone || r.State == grid.Submitted || r.State == grid.StageIn)
+		f.unsupplied = f.unsupplied || f.files && (f.uploaded || f.told != 0) && r != nil && (gone || r.State == grid.Submitted || r.State == grid.StageIn)
 		if f.stale = r != nil && !l.words; f.stale {
 			continue // what its user was told stands beside the journal, and is read at the next start
 		}
@@ -94,7 +94,7 @@ func (t *truth) setBack(s *site, l lapse) {
 			if o := f.owners[f.latest()]; f.told == grid.Killed && o != nil && o != s {
 				f.killed, f.killedAt, f.killer = true, f.toldAt, o
 			}
-			if f.elsewhere(tombstoneOf(f.told)) {
+			if f.elsewhere(tombstoneOf(f.told)) || s.disk.witness.has(f.id, f.told) {
 				f.once = f.told
 			}
 			f.told = 0 // until others have said it again
@@ -104,6 +104,11 @@ func (t *truth) setBack(s *site, l lapse) {
 
 // loses tells that a lapse of a site has taken something that was written there of the job.
 func (f *fact) loses(s *site, l lapse) bool { return slices.ContainsFunc(f.wrote[s], l.covers) }
+
+// forgets: a site has lost who had the job, as it had written there, or its end.
+func (f *fact) forgets(s *site) bool {
+	return slices.ContainsFunc(s.lapses, func(l lapse) bool { return slices.ContainsFunc(f.turned[s], l.covers) })
+}
 
 // lostAt: a site has lost something that was written there of the job.
 func (f *fact) lostAt(s *site) bool {

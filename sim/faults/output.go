@@ -14,9 +14,11 @@ func (t *truth) hasOutput(s *site, f *fact, r *grid.Record) {
 	}
 	for _, st := range f.starts {
 		since := func(s *site) bool {
-			return slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at >= st.at && f.loses(s, l) })
+			return slices.ContainsFunc(f.wrote[s], func(at grid.Tick) bool {
+				return at >= st.at && slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.covers(at) })
+			})
 		}
-		if since(st.where) || since(s) {
+		if of := st.id.Epoch == r.Epoch || st.id.Epoch == r.Adopted; of && (since(st.where) || since(s)) {
 			return
 		}
 	}

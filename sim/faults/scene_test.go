@@ -12,6 +12,7 @@ type scene struct {
 	w       *world
 	a, b, c *site
 	f       *fact
+	term    uint32 // of what is judged; 0 is the first
 }
 
 func newScene(t *testing.T) *scene {
@@ -41,7 +42,7 @@ func at(s int) grid.Tick { return genesis + grid.Tick(s)*grid.Second }
 
 // began is a start at a site, in some term.
 func began(when int, where *site, term uint32) start {
-	return start{at: at(when), where: where, id: grid.AttemptID{Job: "job", Epoch: grid.Epoch{Term: term}, Attempt: 1}}
+	return start{at: at(when), queued: at(when), where: where, id: grid.AttemptID{Job: "job", Epoch: grid.Epoch{Term: term}, Attempt: 1}}
 }
 
 // lost notes that a site has lost what it wrote between two instants.
@@ -60,7 +61,9 @@ func (x *scene) cutOff(given, heard, queued int) (first, second start) {
 	x.a.lapses = []lapse{l}
 	second = began(950, x.a, 1)
 	second.queued = at(queued)
-	return began(100, x.b, 1), second
+	first = began(100, x.b, 1)
+	first.queued = at(70)
+	return first, second
 }
 
 // waited: a job was given to b, which its home has lost as in cutOff, and then to c, where it was queued soon, at an instant, and started; then b starts it.
@@ -83,6 +86,24 @@ func (x *scene) gave(hop uint32, when int, by, to *site) {
 func (x *scene) bothWrote(when int) {
 	x.f.had[x.b] = at(60)
 	x.f.wrote[x.a], x.f.wrote[x.b] = []grid.Tick{at(when)}, []grid.Tick{at(when)}
+	x.f.turned[x.a], x.f.turned[x.b] = x.f.wrote[x.a], x.f.wrote[x.b]
+}
+
+// watches: the home has saved that a site has the job, at a term.
+func (x *scene) watches(s *site, term uint32) {
+	x.f.had[s], x.f.last[x.a] = at(60), turn{role: grid.Watching, owner: s.peer, epoch: grid.Epoch{Term: term}}
+}
+
+// lostOf is a record of the job that is LOST, with a site, at a term.
+func (x *scene) lostOf(s *site, term uint32) []grid.Change {
+	return []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Watching, Owner: s.peer, Epoch: grid.Epoch{Term: term}}})}
+}
+
+// forgets: the administrator of a site forgets another, and its home saves that the job is LOST, as with a third, at a term.
+func (x *scene) forgets(by, s *site, term uint32) {
+	by.forgetting[s.peer] = true
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Owning, Owner: x.a.peer, Epoch: grid.Epoch{Term: term}}})})
+	by.forgetting[s.peer] = false
 }
 
 // forgetsInOne: the home saves a job as LOST with a site, which it has offered it to at the third hop; in the same save it has let go of that handoff.

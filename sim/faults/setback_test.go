@@ -53,7 +53,8 @@ func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 		{"its journal has not", func(*scene) {}, true},
 		{"its journal has not, and its owner tells", func(x *scene) { x.b.disk.records["job"] = record(grid.Running) }, false},
 		{"its journal has not, and its owner is gone", func(x *scene) { x.b.disk.records["job"] = record(grid.Running); x.b.gone = true }, true},
-		{"its journal has it without the files that came", func(x *scene) { x.f.uploaded = true; x.a.disk.records["job"] = record(grid.Submitted) }, true},
+		{"its journal has it without the files that came", func(x *scene) { x.f.uploaded, x.f.files = true, true; x.a.disk.records["job"] = record(grid.Submitted) }, true},
+		{"its journal has it, and not its end, and it needs no files", func(x *scene) { x.f.told = grid.Failed; x.a.disk.records["job"] = record(grid.Submitted) }, false},
 		{"its journal has it, and no files came", func(x *scene) { x.a.disk.records["job"] = record(grid.Submitted) }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +77,9 @@ func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 // What is told after a home was set back counts, and what others know of before too.
 func TestWordsAfterASetBackCount(t *testing.T) {
 	t.Parallel()
-	ended := func(s grid.State) *grid.Record { return &grid.Record{State: s, CancelRequested: true} }
+	ended := func(s grid.State) *grid.Record {
+		return &grid.Record{State: s, CancelRequested: true, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}}
+	}
 	for _, c := range []struct {
 		name     string
 		does     func(x *scene)
@@ -84,7 +87,7 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 	}{
 		{"told COMPLETED that never ran", func(x *scene) { x.w.truth.shown(x.a, "job", ended(grid.Completed)) }, true},
 		{"told FAILED, then KILLED", func(x *scene) {
-			x.f.refused, x.f.wished = true, true
+			x.f.refused, x.f.wished = grid.Epoch{Term: 1}, true
 			x.w.truth.shown(x.a, "job", ended(grid.Failed))
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, true},
@@ -108,9 +111,21 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 		{"the same, whose home has lost that with its machine and heard nobody who had seen it", func(x *scene) {
 			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
 			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
-			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true, unnoticed: true})
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, false},
+		{"the same, whose home has lost what its duplicate was told", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
+		{"the same, and nobody else knows: it stands beside its journal, which has lost the job", func(x *scene) {
+			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
+			x.a.disk.witness.told["job"] = words{at(200), grid.Record{State: grid.Failed}}
+			x.w.truth.setBack(x.a, lapse{since: forEver})
+			x.w.truth.shown(x.a, "job", ended(grid.Killed))
+		}, true},
 		{"the same, and such a one was heard long ago", func(x *scene) {
 			x.f.wished, x.f.told, x.f.toldAt = true, grid.Failed, at(200)
 			x.b.disk.records["job"] = &grid.Record{Tenure: grid.Tenure{Role: grid.Tombstone, Closed: true}, Run: grid.Run{End: grid.Failed}}
@@ -200,7 +215,7 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 		}, true},
 		{"the same, and nobody who had seen what its home has lost was heard", func(x *scene) {
 			x.f.told, x.f.toldAt, x.f.owners[grid.Epoch{Term: 1, Hop: 1}] = grid.Killed, at(200), x.b
-			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
+			x.w.truth.setBack(x.a, lapse{since: at(100), words: true, unnoticed: true})
 			again := began(1100, x.a, 1)
 			again.queued = at(1090)
 			x.f.mayStart(x.w, again)
@@ -257,9 +272,15 @@ func TestTwoOwnersTakeAnExcuse(t *testing.T) {
 			x.w.truth.saved(x.b, owns(3, false))
 		}, true},
 		{"the other one was set back, and has lost that it gave it away", func(x *scene) {
+			x.gave(2, 200, x.b, x.a)
 			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.b, owns(1, false))
 		}, false},
+		{"the other one was set back, and has not lost that it gave it away", func(x *scene) {
+			x.gave(2, 90, x.b, x.a)
+			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
+			x.w.truth.saved(x.b, owns(1, false))
+		}, true},
 		{"one that was set back gets it, as a third one does", func(x *scene) {
 			x.w.truth.setBack(x.b, lapse{since: at(100), words: true})
 			x.w.truth.saved(x.b, owns(3, false))

@@ -219,7 +219,6 @@ func (t *truth) termsSaved(s *site, f *fact, r *grid.Record) {
 	if !f.asked.is {
 		return
 	}
-	f.asked.latest = max(f.asked.latest, s.host.now())
 	t.releasedSaved(s, f, r)
 	owned := r.Role == grid.Owning
 	atHome := owned && r.State == grid.Ready
@@ -243,7 +242,9 @@ func (a *asked) setBack(r *grid.Record, l lapse) {
 	// Where it has lost that it was released, it has lost too which wishes came before that.
 	a.held, a.released = a.held && isHeld, a.released && r != nil && !isHeld && !l.covers(a.releasedAt)
 	a.owned = r != nil && r.Role == grid.Owning
-	a.lost = append(a.lost, a.walltime)
+	if r == nil || r.Job.Walltime != a.walltime {
+		a.lost = append(a.lost, a.walltime)
+	}
 	if r != nil {
 		a.walltime, a.place = r.Job.Walltime, placeOf(r)
 	}
@@ -261,23 +262,27 @@ func (f *fact) wentBefore(now start) bool {
 
 // mayGo checks S13.
 func (f *fact) mayGo(w *world, now start, job *grid.Job) {
-	if !f.asked.is || f.byAnother() {
+	if !f.asked.is {
 		return
 	}
 	t := &f.asked.terms
 	kept := f.home.disk.records[f.id]
 	// What its user has wished since does not reach that site.
 	apart := kept != nil && (f.onItsOwn(now, kept.Epoch.Term) || f.leftThere(now, kept.Epoch.Term))
-	switch latest := max(f.asked.latest, f.home.host.now()); {
-	case f.asked.held && !apart && !f.wentBefore(now):
+	twin, latest := f.byAnother(), max(f.asked.latest, f.home.host.now())
+	if d := f.home.duplicate; d != nil {
+		latest = max(latest, d.host.now())
+	}
+	switch {
+	case f.asked.held && !twin && !apart && !f.wentBefore(now):
 		w.violate("S13", f.id, "%s starts at %s, and is held at its home", now.id, now.where.name())
 	case latest < t.NotBefore:
 		w.violate("S13", f.id, "%s starts at %s, %.0f s before it may", now.id, now.where.name(), (t.NotBefore - latest).Seconds())
-	case job.Walltime != f.asked.walltime && !slices.Contains(f.asked.lost, job.Walltime) && !apart:
+	case job.Walltime != f.asked.walltime && !twin && !slices.Contains(f.asked.lost, job.Walltime) && !apart:
 		w.violate("S13", f.id, "%s starts at %s with a walltime of %.0f s, which was altered to %.0f s", now.id, now.where.name(), job.Walltime.Seconds(), f.asked.walltime.Seconds())
 	}
 	for _, d := range t.After {
-		if d.Kind != grid.Singleton && !f.met(d) && !slices.Contains(f.asked.came, d.On) {
+		if d.Kind != grid.Singleton && !f.met(d) && !slices.Contains(f.asked.came, d.On) && !f.home.w.truth.facts[grid.JobID(d.On)].byAnother() {
 			w.violate("S13", f.id, "%s starts at %s, and its dependency %s %s has not come true", now.id, now.where.name(), d.Kind, d.On)
 		}
 	}
@@ -301,7 +306,7 @@ func (f *fact) met(d grid.Dependency) bool {
 // inVain: a dependency of the job can never come true, or could not as its home knew then, so that it may fail without a start. Another
 // broker of the home's name may have been told other ends.
 func (f *fact) inVain() bool {
-	return f.asked.vain || f.depends(f.neverMet) || len(f.asked.terms.After) > 0 && f.byAnother()
+	return f.asked.vain || f.depends(f.neverMet) || f.depends(func(d grid.Dependency) bool { return f.home.w.truth.facts[grid.JobID(d.On)].byAnother() })
 }
 
 func (f *fact) depends(so func(grid.Dependency) bool) bool {

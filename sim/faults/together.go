@@ -149,6 +149,9 @@ func (t *truth) mayBegin(s *site, l *local) {
 		}
 	}
 	now := start{at: w.now, where: s, id: l.sub.ID, queued: l.queued}
+	if t.facts[l.sub.ID.Job].untaken(now) {
+		return
+	}
 	if whole.told != 0 && whole.told != grid.Lost && !whole.torn() && !t.facts[l.sub.ID.Job].endUnheardOf(now.id.Epoch, whole, whole.toldOf, whole.toldAt) {
 		w.violate("S4", whole.id, "%s starts at %s after its user was told that %s is %s", l.sub.ID, s.name(), whole.id, whole.told)
 	}
@@ -166,7 +169,7 @@ func (t *truth) onlyOnce(r *round, now start) {
 	part := t.facts[now.id.Job]
 	unknown := func(f *fact, e start) bool { return f.unknownAt(e, part, now) || part.unknownAt(now, f, e) }
 	for _, e := range r.of.starts {
-		if !r.of.fencedOff(e, now) && !r.of.untraceable(e) && !unknown(r.of, e) {
+		if !r.of.fencedOff(e, now) && !r.of.untraceable(e, now.decided(e)) && !unknown(r.of, e) {
 			r.of.home.w.violate("S4", r.of.id, "%s, which is not rerunnable, starts at %s in round %d, and all of it has started at %s as %s", now.id, now.where.name(), r.n, e.where.name(), e.id)
 			return
 		}
@@ -178,7 +181,7 @@ func (t *truth) onlyOnce(r *round, now start) {
 				continue
 			}
 			known := func(e start) bool {
-				return e.where == p.at && !f.fencedOff(e, now) && !f.untraceable(e) && !unknown(f, e)
+				return e.where == p.at && !f.fencedOff(e, now) && !f.untraceable(e, now.decided(e)) && !unknown(f, e)
 			}
 			if slices.ContainsFunc(f.starts, known) {
 				r.of.home.w.violate("S4", r.of.id, "%s, which is not rerunnable, starts at %s in round %d, and has started at %s in round %d", now.id, now.where.name(), r.n, p.at.name(), other.n)
@@ -210,10 +213,8 @@ func (t *truth) judgeWhole(s *site, f *fact, r *grid.Record) {
 				continue
 			}
 			lost, began = lost || part.told == grid.Lost, began || p.began > 0
-			unseen := func(e start) bool {
-				return e.ended == 0 && (part.wiped(e) || part.endUnheardOf(e.id.Epoch, f, r.Epoch, s.w.now)) || part.untraceable(e)
-			}
-			if part.running[1] > 0 && part.told != grid.Lost && r.State != grid.Lost && !slices.ContainsFunc(part.starts, unseen) {
+			runs := func(e start) bool { return e.runs() && !part.unseen(e, f, r.Epoch, s.w.now) }
+			if part.told != grid.Lost && r.State != grid.Lost && slices.ContainsFunc(part.starts, runs) {
 				s.w.violate("S4", f.id, "%s is told to be %s while %s runs", f.id, r.State, p.id)
 			}
 		}
@@ -223,7 +224,7 @@ func (t *truth) judgeWhole(s *site, f *fact, r *grid.Record) {
 		s.w.violate("S4", f.id, "%s is told to be %s with exit code %d, and its parts have not ended so", f.id, r.State, r.ExitCode)
 	case r.State == grid.Killed && !f.wished:
 		s.w.violate("S5", f.id, "%s is told to be KILLED, and nobody asked for that", f.id)
-	case r.State == grid.Failed && !began && !lost && !f.unsupplied && !f.removed && !f.refused && !f.stranded:
+	case r.State == grid.Failed && !began && !lost && !f.unsupplied && !f.removed && !f.refusedAt(r.Epoch) && !f.stranded:
 		s.w.violate("S5", f.id, "%s is told to be FAILED (%s), and no part of it has begun", f.id, r.Reason)
 	}
 }

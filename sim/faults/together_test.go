@@ -47,6 +47,7 @@ func TestAWholeIsJudgedByWhatHasEnded(t *testing.T) {
 		x.two(0, 2)
 		if c.own >= 0 {
 			before := began(50, x.b, 1)
+			before.ended = at(60)
 			x.f.starts = []start{before}
 			x.f.ends = []grid.Progress{{ID: before.id, Cause: grid.ByItself, ExitCode: c.own}}
 		}
@@ -140,7 +141,7 @@ func TestAPartThatItsHomeCannotKnowOf(t *testing.T) {
 		},
 		"its end is told while that runs": func(x *scene, part *fact, now start, since int) {
 			x.gave(2, since, x.a, x.c)
-			part.starts, part.running[1], x.f.wished = []start{now}, 1, true
+			part.starts, x.f.wished = []start{now}, true
 			x.w.truth.judgeWhole(x.a, x.f, &grid.Record{State: grid.Killed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1, Hop: 2}}})
 		},
 	} {
@@ -162,7 +163,7 @@ func TestAPartOfWhichItsMachineForgot(t *testing.T) {
 		x := newScene(t)
 		x.two(0, 0)
 		part := x.w.truth.facts["job-1"]
-		part.starts, part.running[1], x.f.wished = []start{began(100, x.b, 1)}, 1, true
+		part.starts, x.f.wished = []start{began(100, x.b, 1)}, true
 		x.b.lost(since, 400, true)
 		x.w.truth.judgeWhole(x.a, x.f, &grid.Record{State: grid.Killed})
 		if v := x.w.result.Violation; (v != nil) != (since == 120) {

@@ -31,8 +31,8 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	if !r.State.Terminal() || f.told == r.State {
 		return
 	}
-	if f.once != 0 && r.State != f.once && f.askedKnow(f.once) && r.State != grid.Lost && !f.toldUnheard(w.now) && !f.torn() {
-		w.violate("S5", id, "%s was told to be %s, which others know, and is told to be %s now", id, f.once, r.State)
+	if f.once != 0 && r.State != f.once && (f.askedKnow(f.once) && !f.toldUnheard(w.now) || s.disk.witness.has(id, f.once)) && r.State != grid.Lost && !f.torn() {
+		w.violate("S5", id, "%s was told to be %s, which others know, or stands beside its journal, and is told to be %s now", id, f.once, r.State)
 	}
 	if s.duplicate != nil {
 		f.acted(true)
@@ -57,13 +57,11 @@ func (f *fact) gone(now grid.Tick) {
 func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	w := s.w
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
-	runs := f.running[r.Epoch.Term] > 0 || r.Adopted != (grid.Epoch{}) && f.running[r.Adopted.Term] > 0
-	unseen := func(e start) bool {
-		term := e.id.Epoch.Term
-		now := e.ended == 0 && (term == r.Epoch.Term || term == r.Adopted.Term)
-		return now && (f.wiped(e) || f.endUnheardOf(e.id.Epoch, f, r.Epoch, w.now)) || f.untraceable(e) || f.inIgnorance(e)
+	runs := func(e start) bool {
+		of := e.id.Epoch.Term == r.Epoch.Term || r.Adopted != (grid.Epoch{}) && e.id.Epoch.Term == r.Adopted.Term
+		return of && e.runs() && !f.unseen(e, f, r.Epoch, w.now)
 	}
-	if r.State != grid.Lost && runs && !slices.ContainsFunc(f.starts, unseen) {
+	if r.State != grid.Lost && slices.ContainsFunc(f.starts, runs) {
 		w.violate("S5", f.id, "%s is told to be %s while its program runs", f.id, r.State)
 		return
 	}
@@ -73,7 +71,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	}
 	switch r.State {
 	case grid.Lost:
-		if !f.mayBeLost(w.now) {
+		if !f.mayBeLost(r.Epoch, w.now) {
 			w.violate("S1", f.id, "%s is LOST (%s), and what is known of it was not lost in truth", f.id, r.Reason)
 		}
 	case grid.Killed:
@@ -90,11 +88,14 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 			w.violate("S14", f.id, "%s is told to be %s, and has no deadline", f.id, r.State)
 		}
 	case grid.Failed:
-		if len(f.starts) == 0 && !f.inVain() && !f.refused && !f.stranded && !f.unsupplied && !f.removed && !f.swept() && !f.isPart() {
+		if (len(f.starts) == 0 || f.endedWell(r)) && !f.inVain() && !f.refusedAt(r.Epoch) && !f.stranded && !f.unsupplied && !f.removed && !f.sweptAway() && !f.isPart() {
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}
 }
+
+// refusedAt: a batch system has refused to take it, last at that epoch.
+func (f *fact) refusedAt(e grid.Epoch) bool { return f.refused != (grid.Epoch{}) && f.refused == e }
 
 // strand marks the jobs of s that have not ended and that none of its sites can run: their
 // home may say so, and end them.
@@ -120,6 +121,17 @@ func (s *site) capable(cores int) bool {
 	return cores <= s.facts.Processes || slices.ContainsFunc(s.members, func(m grid.Member) bool {
 		return m.Send && cores <= s.w.byPeer[m.Peer].facts.Processes
 	})
+}
+
+// endedWell: the program of which the record tells has ended by itself, and none of that epoch was lost. What its wrapper wrote of that may be
+// gone with the machine.
+func (f *fact) endedWell(r *grid.Record) bool {
+	of := func(e grid.Epoch) bool { return e == r.Epoch || e == r.Adopted }
+	return slices.ContainsFunc(f.ends, func(p grid.Progress) bool { return of(p.ID.Epoch) && p.Cause == grid.ByItself }) &&
+		!slices.ContainsFunc(f.starts, func(e start) bool {
+			gone := slices.ContainsFunc(e.where.lapses, func(l lapse) bool { return l.files && l.covers(e.ended) })
+			return of(e.id.Epoch) && (e.lost || gone || f.lostAt(e.where))
+		})
 }
 
 // endedSo tells that the program of which the record tells ended as it says.

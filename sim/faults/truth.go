@@ -41,14 +41,13 @@ type fact struct {
 	home       *site
 	rerun      bool
 	cores      int
+	files      bool // it has inputs
 	accepted   bool // a user was told so
 	uploaded   bool // a user was told that its files are there
 	wished     bool // a user has asked for its end
 	removed    bool // its user has asked for that, or was told that it is gone
 	removedAt  grid.Tick
 	starts     []start
-	running    map[uint32]int // programs of it that run now, by term
-	losses     map[uint32]int // of its programs, by the batch system, by term
 	ends       []grid.Progress
 	owners     map[grid.Epoch]*site
 	got        map[grid.Epoch]grid.Tick // when these did
@@ -56,6 +55,11 @@ type fact struct {
 	owning     map[*site]grid.Epoch     // who owns it now, by their journals
 	had        map[*site]grid.Tick      // since when who has owned it, or was to: it was handed over to them
 	wrote      map[*site][]grid.Tick    // when something of it was saved there
+	turned     map[*site][]grid.Tick    // when who has it, as that says, or that it has ended
+	last       map[*site]turn           // what that said last
+	swept      map[*site]grid.Tick      // when its folder was discarded there last, or put aside
+	erased     map[*site]grid.Tick      // when it was discarded there last, with its start tokens
+	givenUp    grid.Epoch               // at which it was, in its home's journal, as a site was forgotten that had it
 	cancel     grid.Tick                // when the wish was told to be recorded; 0 is not
 	told       grid.State               // the final state that was told
 	toldAt     grid.Tick
@@ -69,10 +73,10 @@ type fact struct {
 	never      map[grid.AttemptID]grid.Tick // attempts that were withdrawn: they never start
 	queued     grid.Tick                    // when it was handed in, was last in a queue, or was given what it waits for
 	moved      bool
-	asked      asked // what its user wants of it beside
-	refused    bool  // a batch system has refused to take it
-	stranded   bool  // since it was handed in, no site of its home's file had enough processors for it
-	sites      int   // that it may have at one time; 0 is one
+	asked      asked      // what its user wants of it beside
+	refused    grid.Epoch // at which a batch system has refused last to take it
+	stranded   bool       // since it was handed in, no site of its home's file had enough processors for it
+	sites      int        // that it may have at one time; 0 is one
 	rounds     []*round
 	whole      *fact   // of which it is a part
 	task       *task   // of a workflow, that it is
@@ -86,7 +90,6 @@ type fact struct {
 	doubtful   map[*site]bool // whether another has it: that site was set back, and may have given it away; see doubts
 	raised     bool           // its home began a term of it while that was doubtful there
 	read       map[*site]bool // it was open in the journal of that site when its broker started last
-	unwritten  bool           // the control directory of an attempt, at any site, with its whole machine
 	learnt     bool           // and has learnt it again from one who was to get it: nobody knows who owns it
 }
 
@@ -97,7 +100,11 @@ type start struct {
 	id     grid.AttemptID
 	queued grid.Tick // when the batch system had taken it
 	ended  grid.Tick // 0 is not, or not by itself
+	lost   bool      // the batch system has lost it: nobody writes down its end
 }
+
+// runs: the program runs.
+func (e start) runs() bool { return e.ended == 0 && !e.lost }
 
 // giving is the commit of a handoff.
 type giving struct {
@@ -112,9 +119,9 @@ func newFact(id grid.JobID, home *site, job *grid.Job) *fact {
 	}
 	f := &fact{
 		sites: sites,
-		id:    id, home: home, queued: home.w.now, rerun: job.Rerunnable, cores: job.Demand.Cores(),
-		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]giving{}, owning: map[*site]grid.Epoch{}, had: map[*site]grid.Tick{}, wrote: map[*site][]grid.Tick{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
-		running: map[uint32]int{}, losses: map[uint32]int{}, never: map[grid.AttemptID]grid.Tick{},
+		id:    id, home: home, queued: home.w.now, rerun: job.Rerunnable, cores: job.Demand.Cores(), files: len(job.Inputs) > 0,
+		owners: map[grid.Epoch]*site{}, got: map[grid.Epoch]grid.Tick{}, given: map[grid.Epoch]giving{}, owning: map[*site]grid.Epoch{}, had: map[*site]grid.Tick{}, wrote: map[*site][]grid.Tick{}, turned: map[*site][]grid.Tick{}, last: map[*site]turn{}, swept: map[*site]grid.Tick{}, erased: map[*site]grid.Tick{}, doubtful: map[*site]bool{}, read: map[*site]bool{},
+		never: map[grid.AttemptID]grid.Tick{},
 	}
 	f.stranded = f.homeless()
 	return f
@@ -142,7 +149,6 @@ func (t *truth) started(s *site, l *local) {
 	w, id := s.w, l.sub.ID
 	f := t.facts[id.Job]
 	now := start{at: w.now, where: s, id: id, queued: l.queued}
-	f.running[id.Epoch.Term]++
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)
 	if !f.isPart() && !f.isWhole() && !slices.Equal(l.sub.Job.Program.Arguments, arguments) {
@@ -161,22 +167,27 @@ func (t *truth) started(s *site, l *local) {
 
 // mayStart checks S2b, S2c and S5 before a start is one of those that were.
 func (f *fact) mayStart(w *world, now start) {
-	same := 0 // starts in this term that the brokers can know of
+	same, losses := 0, 0 // starts in this term that the brokers can know of
 	for _, e := range f.starts {
-		if e.id.Epoch.Term == now.id.Epoch.Term && !f.untraceable(e) && !f.apart(e, now) {
-			same++
+		if e.id.Epoch.Term != now.id.Epoch.Term || f.untraceable(e, now.decided(e)) || f.apart(e, now) {
+			continue
+		}
+		if same++; e.lost {
+			losses++
 		}
 	}
 	switch {
 	case (f.told == grid.Killed || f.killed && !f.killForgotten() && !f.goesUnheard(now)) && !f.toldByFence(now.where) && !f.endUnheardOf(now.id.Epoch, f, f.toldOf, f.toldAt):
 		w.violate("S2c", f.id, "%s starts at %s after its user was told KILLED", now.id, now.where.name())
-	case f.rerun && same > f.losses[now.id.Epoch.Term]:
-		w.violate("S2b", f.id, "%s starts at %s, the %d. time in its term, after %d losses", now.id, now.where.name(), same+1, f.losses[now.id.Epoch.Term])
+	case f.told != 0 && f.told != grid.Lost && f.told != grid.Killed && now.id.Epoch.Term >= f.toldOf.Term && !f.endUnheardOf(now.id.Epoch, f, f.toldOf, f.toldAt):
+		w.violate("S5", f.id, "%s starts at %s after its user was told %s", now.id, now.where.name(), f.told)
+	case f.rerun && same > losses:
+		w.violate("S2b", f.id, "%s starts at %s, the %d. time in its term, after %d losses", now.id, now.where.name(), same+1, losses)
 	case f.cancel > 0 && !w.storm && w.now-max(f.cancel, w.storms) > cancelBound && !f.estranged(now.where):
 		w.violate("S5", f.id, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", now.id, now.where.name(), (w.now - f.cancel).Seconds())
 	case !f.rerun:
 		for _, e := range f.starts {
-			if !f.fencedOff(e, now) && !f.untraceable(e) && !f.apart(e, now) {
+			if !f.fencedOff(e, now) && !f.untraceable(e, now.decided(e)) && !f.apart(e, now) {
 				w.violate("S2b", f.id, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", now.id, now.where.name(), e.where.name(), e.id)
 				return
 			}
@@ -195,24 +206,41 @@ func (t *truth) withdrawn(s *site, id grid.AttemptID) {
 }
 
 // lost: the program of a local job is no more, and nobody writes down its end.
-func (t *truth) lost(_ *site, l *local) {
+func (t *truth) lost(s *site, l *local) {
 	if f := t.facts[l.sub.ID.Job]; f != nil {
-		f.running[l.sub.ID.Epoch.Term]--
-		f.losses[l.sub.ID.Epoch.Term]++
+		if e := f.running(s, l.sub.ID); e != nil {
+			e.lost = true
+		}
 	}
+}
+
+// sweeps: the folder of a job is discarded at a site, or put aside.
+func (t *truth) sweeps(one *site, id grid.JobID, discarded bool) {
+	f := t.facts[id]
+	if f == nil {
+		return
+	}
+	if f.swept[one.principal()] = one.w.now; discarded {
+		f.erased[one.principal()] = one.w.now
+	}
+}
+
+// running is the start of an attempt that runs at a site.
+func (f *fact) running(s *site, id grid.AttemptID) *start {
+	for i := range f.starts {
+		if e := &f.starts[i]; e.id == id && e.where == s && e.runs() {
+			return e
+		}
+	}
+	return nil
 }
 
 // ended: the program of a local job has ended.
 func (t *truth) ended(s *site, l *local, p grid.Progress) {
 	f := t.facts[l.sub.ID.Job]
-	if l.started > 0 {
-		f.running[l.sub.ID.Epoch.Term]--
-	}
 	f.ends = append(f.ends, p)
-	for i := range f.starts {
-		if e := &f.starts[i]; e.id == l.sub.ID && e.where == s && e.ended == 0 {
-			e.ended = s.w.now
-		}
+	if e := f.running(s, l.sub.ID); e != nil {
+		e.ended = s.w.now
 	}
 	s.w.tell(s, "ENDS %s, cause %d, exit code %d", l.sub.ID, p.Cause, p.ExitCode)
 }
@@ -252,6 +280,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			f.acted(first)
 		}
 		if r == nil {
+			f.turns(s, nil)
 			delete(f.owning, s)
 			s.w.tell(s, "forgets %s", id)
 			t.forgotten(s, f)
@@ -259,6 +288,9 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 		}
 		if s.w.tracing() {
 			s.w.tell(s, "saves %s: %s", id, sayRecord(s, r))
+		}
+		if s == f.home {
+			f.asked.latest = max(f.asked.latest, one.host.now())
 		}
 		if s == f.home && first {
 			t.termsSaved(s, f, r)
@@ -277,6 +309,10 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 				f.given[e] = giving{s.w.now, s, to}
 			}
 		}
+		if s == f.home {
+			f.givesUp(r)
+		}
+		f.turns(s, r)
 		if r.Role != grid.Owning || r.State.Terminal() {
 			delete(f.owning, s)
 			continue
@@ -289,6 +325,39 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 func committed(r *grid.Record) bool {
 	h := r.Handoff
 	return h.Phase == grid.Committed || h.To != "" && r.Role == grid.Watching && r.Owner == h.To && r.Epoch == h.Epoch
+}
+
+// turn is what a record says of who has the job.
+type turn struct {
+	role   grid.Role
+	owner  grid.PeerID
+	epoch  grid.Epoch
+	to     grid.PeerID // to whom it was handed on
+	closed bool
+	end    grid.State
+}
+
+// turnOf is that of a record; nil is none.
+func turnOf(r *grid.Record) (t turn) {
+	if r == nil {
+		return t
+	}
+	t = turn{role: r.Role, owner: r.Owner, epoch: r.Epoch, closed: r.Closed, end: r.End}
+	if committed(r) {
+		t.to = r.Handoff.To
+	}
+	return t
+}
+
+// says tells that a site has the job by it.
+func (t turn) says(p grid.PeerID) bool { return t.owner == p || t.to == p }
+
+// turns notes that a record says something else of that than the one before; nil is none.
+func (f *fact) turns(s *site, r *grid.Record) {
+	if to := turnOf(r); to != f.last[s] {
+		f.last[s] = to
+		f.turned[s] = append(f.turned[s], s.w.now)
+	}
 }
 
 // has notes that a site has the job, or is to get it.
@@ -315,7 +384,7 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 	}
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !f.unheard(o, s.w.now) && !f.unheard(s, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.rootOf(e)) && !f.unheardOf(e, f.rootOf(at)) {
+		if o != s && at.Term == e.Term && !f.torn() && !f.unheardAt(o, at, s.w.now) && !f.unheardAt(s, e, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.rootOf(e)) && !f.unheardOf(e, f.rootOf(at)) {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}

@@ -17,8 +17,9 @@ func TestFailedWithoutAStartTakesAReason(t *testing.T) {
 		violated bool
 	}{
 		{"nothing happened", func(*site, *fact) {}, true},
-		{"another job was refused", func(s *site, _ *fact) { s.w.truth.facts["other"].refused = true }, true},
-		{"it was refused", func(_ *site, f *fact) { f.refused = true }, false},
+		{"another job was refused", func(s *site, _ *fact) { s.w.truth.facts["other"].refused = grid.Epoch{Term: 1} }, true},
+		{"it was refused", func(_ *site, f *fact) { f.refused = grid.Epoch{Term: 1} }, false},
+		{"it was refused, and has gone to another site since", func(_ *site, f *fact) { f.refused = grid.Epoch{Term: 1, Hop: 1} }, true},
 		{"one of two sites was removed", func(s *site, _ *fact) { s.unknow(s.members[0]) }, true},
 		{"both were removed", func(s *site, _ *fact) { s.unknow(s.members[0]); s.unknow(s.members[0]) }, false},
 		{"both were removed, and are back", func(s *site, _ *fact) {
@@ -46,7 +47,7 @@ func TestFailedWithoutAStartTakesAReason(t *testing.T) {
 			f := &fact{id: "job", home: s, cores: 4}
 			w.truth.facts["job"], w.truth.facts["other"] = f, &fact{id: "other", home: s, cores: 1}
 			c.does(s, f)
-			w.truth.judge(s, f, &grid.Record{State: grid.Failed})
+			w.truth.judge(s, f, &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 			if (w.result.Violation != nil) != c.violated {
 				t.Errorf("the violation is %+v", w.result.Violation)
 			}

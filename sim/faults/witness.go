@@ -30,6 +30,12 @@ func (d *disk) tell(now grid.Tick, stamp uint32, told []grid.Record) {
 	}
 }
 
+// has: its user was told that end of the job last.
+func (w witness) has(id grid.JobID, end grid.State) bool {
+	last, told := w.told[id]
+	return told && last.record.State == end
+}
+
 // toldOther: its user was told another end of the job last.
 func (w witness) toldOther(id grid.JobID, end grid.State) bool {
 	last, told := w.told[id]

@@ -1,0 +1,205 @@
+package faults
+
+import (
+	"testing"
+
+	"gbroker/grid"
+)
+
+// Home and site are estranged of a job by what was said since that came there, not by what was said before.
+func TestEstrangedOfAJob(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		home, there int // when the one was told to forget the other; 0 is never
+		is          bool
+	}{
+		"both since it came there":     {200, 300, true},
+		"the home's before it came":    {90, 300, false},
+		"the site's before it came":    {200, 90, false},
+		"the home's administrator not": {0, 300, false},
+		"the site's administrator not": {200, 0, false},
+	} {
+		x := newScene(t)
+		x.f.had[x.b] = at(100)
+		if c.home > 0 {
+			x.a.forgot[x.b.peer] = at(c.home)
+		}
+		if c.there > 0 {
+			x.b.forgot[x.a.peer] = at(c.there)
+		}
+		if got := x.f.estranged(x.b); got != c.is {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A part that was withdrawn, and begins out of a machine that was put back to before that, is held against nobody.
+func TestAPartThatFindsNoToken(t *testing.T) {
+	t.Parallel()
+	for _, files := range []bool{false, true} {
+		x := newScene(t)
+		x.two(0, 0)
+		now := began(950, x.b, 1)
+		now.id.Job = "job-1"
+		for _, p := range x.f.rounds[0].parts {
+			p.arrived, p.confirmed = true, true
+		}
+		x.f.rounds[0].goes, x.f.told = true, grid.Killed
+		x.w.truth.pieces["r1"] = x.f.rounds[0].parts[:1]
+		x.w.truth.facts["job-1"].never[now.id] = at(200)
+		x.b.lost(100, 400, files)
+		x.w.truth.mayBegin(x.b, &local{queued: now.queued, sub: grid.Submission{ID: now.id, Job: grid.Job{Reservation: "r1", Part: &grid.Part{Of: "job"}}}})
+		if v := x.w.result.Violation; (v == nil) != files {
+			t.Errorf("its tokens are gone: %t, the violation is %+v", files, v)
+		}
+	}
+}
+
+// A job waits in vain as a duplicate of its home was told the end of what it waits for, not as one has acted on it.
+func TestWhatADuplicateWasToldOfADependency(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		which grid.JobID
+		vain  bool
+	}{"of the other job": {"other", true}, "of this one": {"job", false}} {
+		x := newScene(t)
+		x.w.truth.facts["other"] = newFact("other", x.a, &grid.Job{Demand: cores(1)})
+		x.f.asked = asked{is: true, terms: grid.Terms{After: []grid.Dependency{{Kind: grid.AfterOK, On: "other"}}}}
+		x.a.copied = at(100)
+		x.w.truth.facts[c.which].wrote[x.a] = []grid.Tick{at(200)}
+		if got := x.f.inVain(); got != c.vain {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A duplicate of its home does not make a job due, nor lets it go before what it waits for.
+func TestADuplicateKeepsToWhatItKnows(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		terms    grid.Terms
+		held     bool
+		violated bool
+	}{
+		"it is held, of which the other does not know": {grid.Terms{}, true, false},
+		"it is not due": {grid.Terms{NotBefore: grid.Tick(1) << 60}, false, true},
+		"it waits":      {grid.Terms{After: []grid.Dependency{{Kind: grid.AfterOK, On: "other"}}}, false, true},
+	} {
+		x := newScene(t)
+		x.w.truth.facts["other"] = newFact("other", x.a, &grid.Job{Demand: cores(1)})
+		x.f.asked = asked{is: true, terms: c.terms, held: c.held}
+		x.a.copied = at(100)
+		x.f.wrote[x.a] = []grid.Tick{at(200)}
+		if x.f.mayGo(x.w, began(900, x.a, 1), &grid.Job{}); (x.w.result.Violation != nil) != c.violated {
+			t.Errorf("%s: %+v", name, x.w.result.Violation)
+		}
+	}
+}
+
+// Only of a version that is lost may another site have the older one.
+func TestAVersionIsLostWithTheJournal(t *testing.T) {
+	t.Parallel()
+	for restored, lost := range map[grid.Tick]bool{grid.Minute: false, grid.Hour: true} {
+		a := asked{walltime: grid.Minute}
+		a.setBack(&grid.Record{Job: grid.Job{Walltime: restored}}, lapse{})
+		if got := len(a.lost) > 0; got != lost {
+			t.Errorf("put back to %v: %t", restored, got)
+		}
+	}
+}
+
+// Files that are lost keep a job from its end where it waits for them, or is without them.
+func TestWhereFilesAreMissing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		record *grid.Record
+		files  bool
+		vain   bool
+	}{
+		"its home does not know it":     {nil, false, true},
+		"its home waits for them":       {&grid.Record{State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning}}, true, true},
+		"its home has it without them":  {&grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}, false, true},
+		"its home has it, and them":     {&grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}, true, false},
+		"another has it, and so had it": {&grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Watching}}, false, false},
+	} {
+		x := newScene(t)
+		x.f.unsupplied = true
+		if c.record != nil {
+			x.a.disk.records["job"] = c.record
+		}
+		x.a.disk.folder("job").inputs = c.files
+		if got := x.f.waitsInVain(); got != c.vain {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// What has ended does not start again at the term of that end, or a later one.
+func TestAStartAfterAnEnd(t *testing.T) {
+	t.Parallel()
+	for _, told := range []grid.State{grid.Failed, grid.Completed, grid.CancelledDeadline, grid.Lost, 0} {
+		for term := range uint32(3) {
+			x := newScene(t)
+			x.f.told, x.f.toldAt, x.f.toldOf = told, at(500), grid.Epoch{Term: 1}
+			x.f.mayStart(x.w, began(900, x.b, term))
+			if violated := told != 0 && told != grid.Lost && term > 0; (x.w.result.Violation != nil) != violated {
+				t.Errorf("told %s, at term %d: %+v", told, term, x.w.result.Violation)
+			}
+		}
+	}
+}
+
+// A program that ended by itself has not failed.
+func TestFailedThoughItEnded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		does     func(x *scene)
+		violated bool
+	}{
+		"nothing else":                                    {func(*scene) {}, true},
+		"at an older epoch":                               {func(x *scene) { x.f.ends[0].ID.Epoch.Term = 7 }, false},
+		"it was killed":                                   {func(x *scene) { x.f.ends[0].Cause = grid.ByRequest }, false},
+		"it was lost before":                              {func(x *scene) { x.f.starts = append(x.f.starts, x.f.starts[0]); x.f.starts[0].lost = true }, false},
+		"its site has lost its end":                       {func(x *scene) { x.f.wrote[x.b] = []grid.Tick{at(300)}; x.b.lost(250, 400, false) }, false},
+		"its machine was put back to before that":         {func(x *scene) { x.b.lost(250, 400, true) }, false},
+		"its machine was put back to after that":          {func(x *scene) { x.b.lost(350, 400, true) }, true},
+		"its journal was put back, and has nothing of it": {func(x *scene) { x.b.lost(250, 400, false) }, true},
+		"a site had refused it then":                      {func(x *scene) { x.f.refused = grid.Epoch{Term: 1} }, false},
+	} {
+		x := newScene(t)
+		s := began(100, x.b, 1)
+		s.ended = at(300)
+		x.f.starts, x.f.ends = []start{s}, []grid.Progress{{ID: s.id, Cause: grid.ByItself}}
+		c.does(x)
+		x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
+		if v := x.w.result.Violation; (v != nil) != c.violated {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// Two own a job: the home has lost that it gave it to the one, which is out of its neighbours' file since; of another loss it does not hold.
+func TestAnOwnerWhoseWordIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given, dropped int
+		violated       bool
+	}{
+		"it has lost that":                {60, 900, false},
+		"it has lost what came after":     {40, 900, true},
+		"it was out of the file before":   {60, 70, true},
+		"it was never out of that file":   {60, 0, true},
+		"it has lost what it has not yet": {90, 900, true},
+	} {
+		x := newScene(t)
+		e := grid.Epoch{Term: 1, Hop: 1}
+		x.gave(1, c.given, x.a, x.b)
+		x.a.lost(50, 80, false)
+		if c.dropped > 0 {
+			x.a.dropped[x.b.peer] = at(c.dropped)
+		}
+		if x.f.unheardAt(x.b, e, at(950)) == c.violated {
+			t.Errorf("%s: violated %t", name, !c.violated)
+		}
+	}
+}
