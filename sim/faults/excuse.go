@@ -226,6 +226,12 @@ const hearing = 2 * grid.Minute
 // site that had the job then, or what it wrote of it last before that; or the administrator of the home has said since that it need not
 // wait for the word of that.
 func (f *fact) killForgotten() bool {
+	switch {
+	case !f.home.gone && f.home.disk.witness.has(f.id, grid.Killed):
+		return false
+	case f.killer == nil:
+		return true
+	}
 	wrote := grid.Tick(0)
 	for _, t := range f.wrote[f.killer] {
 		if t <= f.killedAt {

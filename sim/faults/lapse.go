@@ -91,14 +91,23 @@ func (t *truth) setBack(s *site, l lapse) {
 			}
 		}
 		if f.told != 0 && (r == nil || r.State != f.told) {
-			if o := f.owners[f.latest()]; f.told == grid.Killed && o != nil && o != s {
-				f.killed, f.killedAt, f.killer = true, f.toldAt, o
-			}
+			f.killLost(s)
 			if f.elsewhere(tombstoneOf(f.told)) || s.disk.witness.has(f.id, f.told) {
 				f.once = f.told
 			}
 			f.told = 0 // until others have said it again
 		}
+	}
+}
+
+// killLost: its home has lost that it told KILLED. Somebody knows that: another who had the job then, or the file beside its journal.
+func (f *fact) killLost(home *site) {
+	o := f.owners[f.latest()]
+	if o == home {
+		o = nil
+	}
+	if f.told == grid.Killed && (o != nil || home.disk.witness.has(f.id, grid.Killed)) {
+		f.killed, f.killedAt, f.killer = true, f.toldAt, o
 	}
 }
 

@@ -189,6 +189,19 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 			x.f.told, x.f.toldAt, x.a.fenced[x.b.peer], x.a.forgot[x.b.peer], x.b.forgot[x.a.peer] = grid.Killed, at(200), at(250), at(250), at(300)
 			x.f.mayStart(x.w, began(900, x.b, 1))
 		}, true},
+		{"told KILLED before, and started now: its home had it, and lost it, and it stands beside the journal", func(x *scene) {
+			x.f.told, x.f.toldAt = grid.Killed, at(200)
+			x.a.disk.witness.told["job"] = words{at(200), grid.Record{State: grid.Killed}}
+			x.w.truth.setBack(x.a, lapse{since: forEver})
+			x.f.mayStart(x.w, began(1300, x.b, 1))
+		}, true},
+		{"the same, and that file is lost since", func(x *scene) {
+			x.f.told, x.f.toldAt = grid.Killed, at(200)
+			x.a.disk.witness.told["job"] = words{at(200), grid.Record{State: grid.Killed}}
+			x.w.truth.setBack(x.a, lapse{since: forEver})
+			delete(x.a.disk.witness.told, "job")
+			x.f.mayStart(x.w, began(1300, x.b, 1))
+		}, false},
 		{"told KILLED before, and started now: only its home knew", func(x *scene) {
 			x.f.told = grid.Killed
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})

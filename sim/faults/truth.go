@@ -69,7 +69,7 @@ type fact struct {
 	once       grid.State                   // what was told before its home lost that, and others know
 	killed     bool                         // that was KILLED, and others had the job
 	killedAt   grid.Tick                    // when it was told
-	killer     *site                        // who had the job then
+	killer     *site                        // who had the job then; nil is its home
 	never      map[grid.AttemptID]grid.Tick // attempts that were withdrawn: they never start
 	queued     grid.Tick                    // when it was handed in, was last in a queue, or was given what it waits for
 	moved      bool
