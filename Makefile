@@ -61,6 +61,8 @@ check:
 # much: they, and the linker, collect garbage a fifth as often as they would (RARE). The programs of WHOLE do not: their memory is looked at.
 ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./pbs/dialect ./test/house ./test/man
 WHOLE = ./test/e2e
+# Its tests wait for networks most of the time.
+WIDE = ./test/wan
 # What computes for its caller alone, in one goroutine, and is no code of ours, has no race to find; under the detector SQLite takes
 # three times as long, and signatures ten times.
 CALM = -gcflags=modernc.org/...=-race=false -gcflags=crypto/internal/...=-race=false -gcflags=github.com/mr-tron/...=-race=false
@@ -71,9 +73,9 @@ test: export GBROKER_PROGRAMS = $(CURDIR)/bin
 test: tools check build
 	@go build -o bin/count ./test/house/count
 	@race='-race $(CALM)'; command -v "$${CC:-gcc}" >/dev/null || race=; \
-	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE) $(WHOLE))"); \
+	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE) $(WHOLE) $(WIDE))"); \
 	bin/count go test -vet=off -timeout 30m -json : $(WHOLE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json : $(ALONE) \
-	then $(RARE) go test -vet=off $$race -p 2 -timeout 30m -json -skip '^TestSerial' : $$rest -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '^TestSerial' : $(SERIAL)
+	then $(RARE) go test -vet=off $$race -p 2 -timeout 30m -json -skip '^TestSerial' : $$rest -- $(RARE) go test -vet=off $$race -timeout 30m -json -skip '^TestSerial' : $(WIDE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '^TestSerial' : $(SERIAL)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h
