@@ -151,12 +151,13 @@ func TestOutputThatIsGoneWithItsMachine(t *testing.T) {
 		unended bool
 		gone    bool
 	}{
-		"it would start it":               {said(grid.Ready, 5), true, true},
-		"that was said before it ran":     {said(grid.Ready, 5), false, false},
-		"its end is read anew":            {said(grid.Assigned, 5), true, false},
-		"it does not know of that yet":    {Tick{}, true, false},
-		"it has ended there once more":    {said(grid.StageOut, 9), true, false},
-		"its journal has lost some of it": {said(grid.Finished, 9), true, false},
+		"it would start it, and counts on": {said(grid.Ready, 12), true, true},
+		"it would start it":                {said(grid.Ready, 5), true, true},
+		"that was said before it ran":      {said(grid.Ready, 5), false, false},
+		"its end is read anew":             {said(grid.Assigned, 5), true, false},
+		"it does not know of that yet":     {Tick{}, true, false},
+		"it has ended there once more":     {said(grid.StageOut, 9), true, false},
+		"its journal has lost some of it":  {said(grid.Finished, 9), true, false},
 	} {
 		c := signed(grid.Record{
 			Job: j, State: grid.StageOut, Run: grid.Run{End: grid.Completed, Started: 5, Outputs: grid.Manifest{{Path: "out", Size: 1}}},

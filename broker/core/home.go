@@ -166,8 +166,9 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	j.heard = c.now
 	c.saysNone(j, from) // of an older term
 	// An end is the last word of an owner, also of one whose journal, and with it the number of
-	// its reports, was set back.
-	if m.Number > j.rec.Report || j.rec.Report == 0 || m.State == grid.StageOut && !j.bringing() {
+	// its reports, was set back: that it waits, as it says then, does not unsay that.
+	newer := m.Number > j.rec.Report || j.rec.Report == 0 || m.State == grid.StageOut && !j.bringing()
+	if newer && (m.State >= grid.Running || j.rec.State != grid.StageOut) {
 		c.apply(j, from, m)
 	} else {
 		c.contact(j)
