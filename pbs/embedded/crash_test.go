@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == supervise.Command {
 		os.Exit(supervise.ExitUsage) // it is no supervisor, and would run these tests, each of which calls another
 	}
+	debug.SetGCPercent(100) // the memory of a program is told where it is more than that of who starts it
 	os.Exit(m.Run())
 }
 
