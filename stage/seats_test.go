@@ -31,11 +31,10 @@ func (c shared) Read(p []byte) (int, error) {
 }
 
 // Of twelve fetches of jobs from one peer at once, over one link and more streams than it serves, none waits for the others, whether
-// their files are few or many. One that begins before the others has asked for more by the time they come. (Under the race detector many
-// files take a processor more time than the link.)
-func TestSerialFetchesShareALink(t *testing.T) {
+// their files are few or many. One that begins before the others has asked for more by the time they come.
+func TestFetchesShareALink(t *testing.T) {
 	t.Parallel()
-	const size, jobs, perSecond = 12 << 20, 12, 64 << 20
+	const size, jobs, perSecond = 12 << 20, 12, 32 << 20 // what a processor does under the race detector is little beside
 	n := newNetwork(t)
 	a, b := n.site("a", nil), n.site("b", nil)
 	link := rate.NewLimiter(perSecond, 64<<10)
@@ -45,7 +44,7 @@ func TestSerialFetchesShareALink(t *testing.T) {
 		ids[k] = grid.JobID(fmt.Sprintf("alpha.01ARZ3NDEKTSV4RRFFQ69G5F%02d", k))
 		files := 1
 		if k%2 == 1 {
-			files = 192
+			files = 96
 		}
 		data := random(size / files)
 		for f := range files {
