@@ -267,9 +267,6 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 	c.heardVersion(from, j, m.Version, m.Certificates)
 	c.recovery.heirNamed(j, m.Certificates)
 	last := m.Certificates[len(m.Certificates)-1]
-	if j.gotLater(last) && c.members[last.To] != nil && c.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed {
-		j.heirs[last.To] = true // that there was nothing with him he may have said before
-	}
 	if j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
 		return // its Commit makes the owner
 	}
@@ -287,11 +284,6 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 		c.home.pursueCancel(j)
 	}
 	c.send(from, ack)
-}
-
-// gotLater: a certificate gives a job to another than had it when its term was raised, by what the home knew then, and its heirs are asked.
-func (j *job) gotLater(d grid.Certificate) bool {
-	return j.heirs != nil && j.awaitsHeirs() && j.raisedFrom.Before(d.Epoch) && d.Epoch.Before(j.rec.Epoch) && d.To != j.lastHad()
 }
 
 // onMovedAck ends the telling of a former owner.

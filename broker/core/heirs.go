@@ -15,9 +15,9 @@ import (
 // cannot be reached is no word. What may run twice starts again at once; the word KILLED alone waits, whoever has the job then (see killedUnheard).
 //
 //	home: Recall{At}, to all ─┬─► no record, and no attempt   Error{At}
-//	                      ├─► handed on, or declined      Moved, Declined; Error{At}
-//	                      ├─► it is there                 Recalled, Report ──► Superseded, or adopted; asked again
-//	                      └─► no record, and an attempt   Error{Had: its epoch} ──► LOST
+//	                          ├─► handed on, or declined      Moved, Declined; Error{At}
+//	                          ├─► it is there                 Recalled, Report ──► Superseded, or adopted; asked again
+//	                          └─► no record, and an attempt   Error{Had: its epoch} ──► LOST
 //
 // An heir whose journal was put back or lost does not know that it was one; its control directory does. A member that is forgotten, or removed, is
 // not asked any more: the job is LOST, unless he is fenced off; what may run twice when it is cancelled.
@@ -96,12 +96,17 @@ func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
 	}
 }
 
-// heirNamed: certificates tell who has got a job. Who is no member can be asked nothing, and was not when the term was raised.
+// heirNamed: certificates tell who has got a job since its term was raised, by what the home knew then. He may have said before that there was
+// nothing with him, and is asked anew; who is no member can be asked nothing, and was not when the term was raised.
 func (c *recovery) heirNamed(j *job, certificates []grid.Certificate) {
 	last := certificates[len(certificates)-1]
-	later := j.raisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
-	if later && c.members[last.To] == nil && last.To != c.cfg.Self && j.awaitsHeirs() && c.ownership.unproven(&j.rec.Job, j.sum(), certificates) == believed {
+	later := j.awaitsHeirs() && j.raisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
+	switch {
+	case !later || last.To == c.cfg.Self || c.ownership.unproven(&j.rec.Job, j.sum(), certificates) != believed:
+	case c.members[last.To] == nil:
 		c.heirLost(j, c.nameOf(last.To)+" has got it, and is no neighbour")
+	case j.heirs != nil:
+		j.heirs[last.To] = true
 	}
 }
 
