@@ -1,7 +1,7 @@
 // Package cluster runs real sites on this machine's loopback for tests, the demo
 // and measurements: the built programs, in folders of their own, on ports that are
 // chosen at run time. Nothing here knows the inside of a broker: it works by the
-// same commands as people do.
+// same commands as people do, and asks what gclient asks (see [Site.View]).
 package cluster
 
 import (

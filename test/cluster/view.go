@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
+
+	"gbroker/api"
+	"gbroker/grid"
 )
 
 // ErrTimeout is what Until gives when its condition does not come true.
 var ErrTimeout = errors.New("it did not come true in time")
 
-// Until polls ok until it holds. What has not come for long is asked for more seldom: to ask is to
+// Until polls ok until it holds. What has not come for long is asked for more seldom: to ask is often to
 // start a program, and many that wait would take the machine from what they wait for.
 func Until(ctx context.Context, limit time.Duration, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -27,6 +31,71 @@ func Until(ctx context.Context, limit time.Duration, ok func() bool) error {
 		}
 	}
 	return nil
+}
+
+// ErrOtherQuestion is what View gives where only gclient itself can be asked.
+var ErrOtherQuestion = errors.New("this is asked by gclient alone")
+
+// View decodes into v what gclient prints of a job, a group, the jobs or the sites with --json. It asks at the broker's
+// socket, as gclient does: to start that takes ten times as much of the processor as the question, and tests ask again
+// and again until something is so.
+func (s *Site) View(ctx context.Context, v any, args ...string) error {
+	c, err := api.NewClient(api.ClientConfig{Address: s.Address()})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	answer, err := viewed(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("writing the answer of %s: %w", s.Name, err)
+	}
+	return json.Unmarshal(text, v)
+}
+
+func viewed(ctx context.Context, c *api.Client, args []string) (any, error) {
+	switch {
+	case len(args) == 1 && args[0] == "sites":
+		return c.Sites(ctx)
+	case len(args) == 1 && args[0] == "list":
+		return listed(ctx, c)
+	case len(args) != 2:
+		return nil, ErrOtherQuestion
+	}
+	if group, err := grid.ParseGroupID(args[1]); err == nil && args[0] == "status" {
+		return c.GroupPage(ctx, group, api.Members{Limit: 100}) // so many gclient shows
+	}
+	id, err := grid.ParseJobID(args[1])
+	switch {
+	case err != nil:
+		return nil, ErrOtherQuestion
+	case args[0] == "status":
+		return c.Job(ctx, id)
+	case args[0] == "history":
+		return c.History(ctx, id)
+	case args[0] == "explain":
+		return c.Explain(ctx, id)
+	}
+	return nil, ErrOtherQuestion
+}
+
+// listed is the list of all jobs; what lies over several sites is one.
+func listed(ctx context.Context, c *api.Client) ([]api.Status, error) {
+	list, after := []api.Status{}, grid.JobID("")
+	for {
+		page, err := c.List(ctx, api.Filter{Folded: true}, after, api.MaxPage)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, page.Jobs...)
+		if page.Next == nil || *page.Next == after {
+			return list, nil
+		}
+		after = *page.Next
+	}
 }
 
 // Status is what is read of `gclient status --json`.
@@ -43,11 +112,10 @@ type Status struct {
 // Status asks for the status of a job.
 func (s *Site) Status(ctx context.Context, id string) (Status, error) {
 	var st Status
-	r := s.Client(ctx, "status", id, "--json")
-	if r.Code != 0 {
-		return st, fmt.Errorf("gclient status %s: exit code %d: %s", id, r.Code, r.Stderr)
+	if err := s.View(ctx, &st, "status", id); err != nil {
+		return st, fmt.Errorf("asking %s for the status of %s: %w", s.Name, id, err)
 	}
-	return st, json.Unmarshal([]byte(r.Stdout), &st)
+	return st, nil
 }
 
 // SiteView is a line of `gclient sites --json`.
@@ -66,11 +134,10 @@ type SiteView struct {
 // Sites is what the site says of its neighbourhood.
 func (s *Site) Sites(ctx context.Context) ([]SiteView, error) {
 	var list []SiteView
-	r := s.Client(ctx, "sites", "--json")
-	if r.Code != 0 {
-		return nil, fmt.Errorf("gclient sites: %s", r.Stderr)
+	if err := s.View(ctx, &list, "sites"); err != nil {
+		return nil, fmt.Errorf("asking %s for its sites: %w", s.Name, err)
 	}
-	return list, json.Unmarshal([]byte(r.Stdout), &list)
+	return list, nil
 }
 
 // Sees waits until the site sees all the named others alive.
@@ -110,18 +177,46 @@ func (s *Site) sites(ctx context.Context, limit time.Duration, what string, name
 	return nil
 }
 
+// Line is one of the neighbours' file of At: it tells of Of. Options are flags of `gbroker neighbour add`.
+type Line struct {
+	At, Of  *Site
+	Options []string
+}
+
+// Introduce adds lines: those of a site in their order, the sites side by side. A site that has a line about another waits
+// for a moment until it hears it, which it does when the other has one too.
+func Introduce(ctx context.Context, lines ...Line) error {
+	errs := make([]error, len(lines))
+	var all sync.WaitGroup
+	begun := map[*Site]bool{}
+	for _, one := range lines {
+		if begun[one.At] {
+			continue
+		}
+		begun[one.At] = true
+		all.Go(func() {
+			for i, l := range lines {
+				if l.At == one.At {
+					errs[i] = l.At.Know(ctx, l.Of, l.Options...)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
 // Mesh makes every site a member of every other.
 func Mesh(ctx context.Context, sites ...*Site) error {
+	var lines []Line
 	for _, a := range sites {
 		for _, b := range sites {
 			if a != b {
-				if err := a.Know(ctx, b); err != nil {
-					return err
-				}
+				lines = append(lines, Line{At: a, Of: b})
 			}
 		}
 	}
-	return nil
+	return Introduce(ctx, lines...)
 }
 
 // Exists reports that a file is there.

@@ -142,7 +142,7 @@ func TestHostileOutputs(t *testing.T) {
 	bad := []string{"absolute.txt", "up.txt", "pipe.txt", "folder.txt", "loop.txt", "device.txt"}
 	script := fmt.Sprintf("ln -s %s absolute.txt; ln -s ../../../journal.db up.txt; mkfifo pipe.txt; mkdir folder.txt; "+
 		"ln -s loop.txt loop.txt; ln -s /dev/zero device.txt; echo good > good.txt; rm -f out.txt; ln -s %[1]s out.txt; "+
-		"touch %[2]s.ready; while [ ! -e %[2]s.go ]; do sleep 0.02; done", secret, filepath.Join(dir, "ARCH"))
+		"touch %[2]s.ready; while [ ! -e %[2]s.go ]; do sleep 0.2; done", secret, filepath.Join(dir, "ARCH"))
 	for arch, owner := range map[string]site{"x86_64": a, "arm": b} {
 		id := work{
 			script: strings.ReplaceAll(script, "ARCH", arch), arch: arch, output: "out.txt", takes: append(bad, "good.txt"),

@@ -20,8 +20,7 @@ func pair(t *testing.T, dir string, options ...string) (a, b site) {
 	}
 	a, b = one("a", "x86_64"), one("b", "arm")
 	start(t, a, b)
-	must(t, a.Know(t.Context(), b, options...))
-	must(t, b.Know(t.Context(), a, options...))
+	know(t, line(a, b, options...), line(b, a, options...))
 	must(t, a.Sees(t.Context(), patience, "b"))
 	must(t, b.Sees(t.Context(), patience, "a"))
 	return a, b

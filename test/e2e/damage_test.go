@@ -107,12 +107,13 @@ func TestDamagedSpool(t *testing.T) {
 	pid := runs.pid(t)
 	waits := newWaiter(t, s, dir, "waits", "", 5)
 	becomes(t, s, waits.id, "ASSIGNED")
-	s.Kill()
 	spool := filepath.Join(s.Dir, "data", "batch", "jobs")
-	list := names(spool)
-	if len(list) != 2 {
-		t.Fatalf("the spool holds %v", list)
-	}
+	var list []string
+	eventually(t, "the batch system is to hold both", func() bool { // it is told a moment after the job is assigned
+		list = names(spool)
+		return len(list) == 2
+	})
+	s.Kill()
 	for k, name := range list {
 		path := filepath.Join(spool, name)
 		text, err := os.ReadFile(path)

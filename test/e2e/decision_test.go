@@ -34,10 +34,7 @@ func TestBandwidthDecides(t *testing.T) {
 	slow := newSite(t, dir, "aslow", cluster.Options{Nodes: 1, Cores: 2})
 	fast := newSite(t, dir, "bfast", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, home, slow, fast)
-	must(t, home.Know(t.Context(), slow, "--rate-limit", "3MB/s"))
-	must(t, home.Know(t.Context(), fast, "--rate-limit", "12MB/s"))
-	must(t, slow.Know(t.Context(), home))
-	must(t, fast.Know(t.Context(), home))
+	know(t, line(home, slow, "--rate-limit", "3MB/s"), line(home, fast, "--rate-limit", "12MB/s"), line(slow, home), line(fast, home))
 	must(t, home.Measured(t.Context(), patience, mebi, "aslow", "bfast"))
 
 	noise(t, dir, "data", 4*mebi)
@@ -65,8 +62,7 @@ func TestDeliveryTooDear(t *testing.T) {
 	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
 	other := newSite(t, dir, "other", cluster.Options{Nodes: 1, Cores: 1})
 	start(t, home, other)
-	must(t, home.Know(t.Context(), other, "--rate-limit", "200kB/s"))
-	must(t, other.Know(t.Context(), home))
+	know(t, line(home, other, "--rate-limit", "200kB/s"), line(other, home))
 	must(t, home.Measured(t.Context(), patience, 128<<10, "other"))
 
 	fill(t, home, dir, 20) // the way takes twice as long
@@ -191,8 +187,7 @@ func TestDeliveryIsTrue(t *testing.T) {
 	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
 	other := newSite(t, dir, "other", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, home, other)
-	must(t, home.Know(t.Context(), other, "--rate-limit", "2MB/s"))
-	must(t, other.Know(t.Context(), home))
+	know(t, line(home, other, "--rate-limit", "2MB/s"), line(other, home))
 	must(t, home.Measured(t.Context(), patience, mebi, "other"))
 
 	noise(t, dir, "data", 6*mebi)

@@ -26,9 +26,7 @@ func TestSitesThatAreDown(t *testing.T) {
 	honest := newSite(t, dir, "honest", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, home, killed, honest)
 	introduce(t, home, honest)
-	must(t, home.Know(t.Context(), never))
-	must(t, home.Know(t.Context(), killed, "--rate-limit", "1MB/s"))
-	must(t, killed.Know(t.Context(), home))
+	know(t, line(home, never), line(home, killed, "--rate-limit", "1MB/s"), line(killed, home))
 	must(t, home.Measured(t.Context(), patience, 128<<10, "killed"))
 
 	noise(t, dir, "data", 6*mebi)
@@ -88,8 +86,7 @@ func TestHangingSite(t *testing.T) {
 	honest := newSite(t, dir, "honest", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, home, hangs, honest)
 	introduce(t, home, honest)
-	must(t, home.Know(t.Context(), hangs, "--rate-limit", "1MB/s"))
-	must(t, hangs.Know(t.Context(), home))
+	know(t, line(home, hangs, "--rate-limit", "1MB/s"), line(hangs, home))
 	must(t, home.Measured(t.Context(), patience, 128<<10, "hangs"))
 
 	noise(t, dir, "data", 6*mebi)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,8 +17,7 @@ func machine(word string) string { return "architecture: " + word + "\n" }
 // asked is the status of a job, if its broker can be asked.
 func asked(t *testing.T, s site, id string) (st api.Status, ok bool) {
 	t.Helper()
-	r := s.Client(t.Context(), "status", id, "--json")
-	return st, r.Code == 0 && json.Unmarshal([]byte(r.Stdout), &st) == nil
+	return st, s.View(t.Context(), &st, "status", id) == nil
 }
 
 // becomes waits until a job is in one of the states; one that ends otherwise, or is

@@ -39,7 +39,7 @@ func newIntrusion(t *testing.T) *intrusion {
 	}, in.home, in.honest)
 	must(t, in.home.Sees(t.Context(), patience, "intruder", "honest"))
 	must(t, in.honest.Sees(t.Context(), patience, "intruder", "home"))
-	held := work{script: "echo before; while [ ! -e " + in.gate + " ]; do sleep 0.05; done; echo after"}
+	held := work{script: "echo before; while [ ! -e " + in.gate + " ]; do sleep 0.2; done; echo after"}
 	in.here = held.submit(t, in.home, dir, "here")
 	reaches(t, in.home, in.here, "RUNNING")
 	held.cpus = 2

@@ -48,13 +48,15 @@ func TestRandomGraph(t *testing.T) {
 		sites[i] = newSite(t, dir, fmt.Sprintf("s%d", i), cluster.Options{Nodes: 1, Cores: 1})
 	}
 	start(t, sites...)
+	var lines []cluster.Line
 	for i, row := range g {
 		for j, e := range row {
 			if e.known {
-				must(t, sites[i].Know(t.Context(), sites[j], fmt.Sprintf("--send=%t", e.send)))
+				lines = append(lines, line(sites[i], sites[j], fmt.Sprintf("--send=%t", e.send)))
 			}
 		}
 	}
+	know(t, lines...)
 	for i, s := range sites {
 		hears(t, s, sites, g[i])
 	}

@@ -44,11 +44,12 @@ func keyed(t *testing.T, dir string, n int, edges [][2]int) (sites []*cluster.Si
 		sites = append(sites, s)
 	}
 	start(t, sites...)
+	var lines []cluster.Line
 	for _, e := range edges {
 		a, b := sites[e[0]], sites[e[1]]
-		must(t, a.Know(t.Context(), b, "--send=false"))
-		must(t, b.Know(t.Context(), a, "--send=false"))
+		lines = append(lines, line(a, b, "--send=false"), line(b, a, "--send=false"))
 	}
+	know(t, lines...)
 	for _, e := range edges {
 		must(t, sites[e[0]].Sees(t.Context(), patience, sites[e[1]].Name))
 	}

@@ -80,8 +80,7 @@ func TestAGroupIsCancelledThroughAKill(t *testing.T) {
 	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 1})
 	b := newSite(t, dir, "b", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, a, b)
-	must(t, a.Know(t.Context(), b))
-	must(t, b.Know(t.Context(), a))
+	know(t, line(a, b), line(b, a))
 	must(t, a.Sees(t.Context(), patience, "b"))
 	args := []string{"submit"}
 	for n := range 5 {

@@ -60,14 +60,13 @@ func TestLogsFollowAJobThatMoves(t *testing.T) {
 	x := newSite(t, dir, "x", cluster.Options{Nodes: 1, Cores: 1, More: machine("x86_64")})
 	start(t, a, b, c, x)
 	introduce(t, a, b, c)
-	must(t, a.Know(t.Context(), x, "--same-users"))
-	must(t, x.Know(t.Context(), a, "--same-users"))
+	know(t, line(a, x, "--same-users"), line(x, a, "--same-users"))
 	must(t, x.Sees(t.Context(), patience, "a"))
 	admin(t, c, "drain")
 	busy := work{script: waits(dir, "busy"), arch: "arm"}.submit(t, b, dir, "busy")
 	becomes(t, b, busy, "RUNNING")
 	const all = "one\ntwo\nthis was moved\nthree\n"
-	script := "echo one; echo oops >&2; until [ -e " + dir + "/second ]; do sleep 0.1; done; echo two; " + waits(dir, "moved") + "; echo three"
+	script := "echo one; echo oops >&2; until [ -e " + dir + "/second ]; do sleep 0.2; done; echo two; " + waits(dir, "moved") + "; echo three"
 	id := work{script: script, arch: "arm", output: "out.txt"}.submit(t, a, dir, "moved")
 	becomes(t, a, id, "ASSIGNED")
 	if r := a.Client(t.Context(), "logs", id); r.Code != 3 || !strings.Contains(r.Stderr, "has written nothing yet") {
@@ -116,7 +115,7 @@ func TestLogsOfAFileWrittenAnew(t *testing.T) {
 	dir := place(t)
 	s := newSite(t, dir, "s", cluster.Options{Nodes: 1, Cores: 1})
 	start(t, s)
-	script := "echo aaaaaaaa >p.txt; until [ -e " + dir + "/second ]; do sleep 0.1; done; echo b >p.txt; " + waits(dir, "file")
+	script := "echo aaaaaaaa >p.txt; until [ -e " + dir + "/second ]; do sleep 0.2; done; echo b >p.txt; " + waits(dir, "file")
 	id := work{script: script, takes: []string{"p.txt"}}.submit(t, s, dir, "file")
 	f := follow(t, s, dir, "file", id, "--file", "p.txt")
 	f.prints(t, "aaaaaaaa\n")

@@ -115,6 +115,17 @@ func introduce(t *testing.T, sites ...*cluster.Site) {
 	}
 }
 
+// line is a line about a site in the file of another, with flags of `gbroker neighbour add`.
+func line(at, of *cluster.Site, options ...string) cluster.Line {
+	return cluster.Line{At: at, Of: of, Options: options}
+}
+
+// know adds such lines, as [cluster.Introduce] does.
+func know(t *testing.T, lines ...cluster.Line) {
+	t.Helper()
+	must(t, cluster.Introduce(t.Context(), lines...))
+}
+
 // must ends the test on an error.
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -17,10 +17,7 @@ func TestOffersAreAccepted(t *testing.T) {
 	a, b, c := newSite(t, dir, "a", cluster.Options{}), newSite(t, dir, "b", cluster.Options{}), newSite(t, dir, "c", cluster.Options{})
 	sharing(t, a, b, c)
 	start(t, a, b, c)
-	for _, s := range []site{a, c} {
-		must(t, s.Know(t.Context(), b))
-		must(t, b.Know(t.Context(), s))
-	}
+	know(t, line(a, b), line(b, a), line(c, b), line(b, c))
 	must(t, a.Sees(t.Context(), patience, "b"))
 	must(t, c.Sees(t.Context(), patience, "b"))
 

@@ -108,7 +108,7 @@ func TestOutputSoFar(t *testing.T) {
 	dir, home, _ := homeAndAway(t)
 	gate := filepath.Join(dir, "gate")
 	w := work{cpus: 2, output: "log", takes: []string{"result"},
-		script: "echo first; while [ ! -e " + gate + " ]; do sleep 0.05; done; echo second; echo 42 >result"}
+		script: "echo first; while [ ! -e " + gate + " ]; do sleep 0.2; done; echo second; echo 42 >result"}
 	id := w.submit(t, home, dir, "slow")
 	reaches(t, home, id, "RUNNING")
 	out := filepath.Join(dir, "results")

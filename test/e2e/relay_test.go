@@ -21,10 +21,7 @@ func askers(t *testing.T, dir string) (home, asker, stranger *cluster.Site) {
 	}
 	home, asker, stranger = sites["home"], sites["asker"], sites["stranger"]
 	start(t, home, asker, stranger)
-	must(t, home.Know(t.Context(), asker, "--same-users"))
-	must(t, asker.Know(t.Context(), home, "--same-users"))
-	must(t, home.Know(t.Context(), stranger))
-	must(t, stranger.Know(t.Context(), home, "--same-users"))
+	know(t, line(home, asker, "--same-users"), line(asker, home, "--same-users"), line(home, stranger), line(stranger, home, "--same-users"))
 	must(t, home.Sees(t.Context(), patience, "asker", "stranger"))
 	must(t, asker.Sees(t.Context(), patience, "home"))
 	must(t, stranger.Sees(t.Context(), patience, "home"))

@@ -28,7 +28,7 @@ func TestCommandsAndArrays(t *testing.T) {
 	}
 
 	// Both streams come while it runs: it ends only when both were seen.
-	both := s.Command(t.Context(), "run", "-t1", "sh", "-c", "echo to out; echo to err >&2; until [ -e "+dir+"/seen ]; do sleep 0.1; done")
+	both := s.Command(t.Context(), "run", "-t1", "sh", "-c", "echo to out; echo to err >&2; until [ -e "+dir+"/seen ]; do sleep 0.2; done")
 	both.Dir = dir
 	var output, failed streamed
 	both.Stdout, both.Stderr = &output, &failed

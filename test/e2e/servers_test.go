@@ -102,7 +102,7 @@ func TestRealServers(t *testing.T) {
 			p.Passed.Store(0)
 		}
 		gate := filepath.Join(dir, "go-"+at)
-		file := staged(t, dir, at, "while [ ! -e "+gate+" ]; do sleep 0.05; done; cat a b c d &gt; all", i+1,
+		file := staged(t, dir, at, "while [ ! -e "+gate+" ]; do sleep 0.2; done; cat a b c d &gt; all", i+1,
 			from("a", s.sources[0]), from("b", s.sources[1]), from("c", s.sources[2]), from("d", s.sources[3]),
 			to("all", "https://"+s.web.Secure+"/private/"+at), to("all", "sftp://"+s.cut[1].Address+s.dir+"/"+at), to("all", "s3://"+s.s3.Bucket+"/out/"+at))
 		id := strings.TrimSpace(client(t, home, "submit", "--credentials", s.credentials, file))
@@ -191,7 +191,7 @@ func TestInputsTravelOnce(t *testing.T) {
 	introduce(t, home, away)
 	must(t, os.WriteFile(filepath.Join(dir, "big"), s.content[:16<<20], 0o600))
 	gate := filepath.Join(dir, "go")
-	file := staged(t, dir, "job", "while [ ! -e "+gate+" ]; do sleep 0.05; done; cat big d | cksum", 2, from("big", "big"), from("d", s.sources[3]))
+	file := staged(t, dir, "job", "while [ ! -e "+gate+" ]; do sleep 0.2; done; cat big d | cksum", 2, from("big", "big"), from("d", s.sources[3]))
 	const jobs = 4
 	var ids []string
 	for range jobs {

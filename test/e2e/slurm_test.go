@@ -172,7 +172,7 @@ func starts(t *testing.T, file string) {
 }
 
 // until is a script that goes on when a file is there.
-func until(file string) string { return "while [ ! -e " + file + " ]; do sleep 0.1; done" }
+func until(file string) string { return "while [ ! -e " + file + " ]; do sleep 0.2; done" }
 
 func touch(t *testing.T, file string) {
 	t.Helper()

@@ -27,13 +27,15 @@ func TestEachJobOnceThroughKills(t *testing.T) {
 	c := newSite(t, dir, "c", cluster.Options{Nodes: 1, Cores: 4, More: machine("mips")})
 	sites := []site{a, b, c}
 	start(t, sites...)
+	var lines []cluster.Line
 	for _, s := range sites {
 		for _, o := range sites {
 			if s != o {
-				must(t, s.Know(t.Context(), o, "--rate-limit", "500kB/s")) // they are on their way for a while
+				lines = append(lines, line(s, o, "--rate-limit", "500kB/s")) // they are on their way for a while
 			}
 		}
 	}
+	know(t, lines...)
 	must(t, a.Sees(t.Context(), patience, "b", "c"))
 	must(t, b.Sees(t.Context(), patience, "a", "c"))
 	must(t, c.Sees(t.Context(), patience, "a", "b"))
@@ -46,7 +48,7 @@ func TestEachJobOnceThroughKills(t *testing.T) {
 		for range n {
 			name := fmt.Sprintf("job%02d", len(ids))
 			ids = append(ids, work{
-				script: fmt.Sprintf("echo start %[1]s >> %[2]s; until [ -e %[3]s ]; do sleep 0.1; done; echo end %[1]s >> %[2]s; echo this was %[1]s", name, ledger, goOn),
+				script: fmt.Sprintf("echo start %[1]s >> %[2]s; until [ -e %[3]s ]; do sleep 0.2; done; echo end %[1]s >> %[2]s; echo this was %[1]s", name, ledger, goOn),
 				arch:   arch, brings: brings, output: "out.txt", walltime: 300,
 			}.submit(t, s, dir, name))
 		}
@@ -174,7 +176,7 @@ func newWaiter(t *testing.T, s site, dir, name, arch string, code int) waiter {
 	t.Helper()
 	w := waiter{pidFile: filepath.Join(dir, name+".pid"), goFile: filepath.Join(dir, name+".go")}
 	w.id = work{
-		script: fmt.Sprintf("echo $$ >> %s; while [ ! -e %s ]; do sleep 0.02; done; echo was %s; exit %d", w.pidFile, w.goFile, name, code),
+		script: fmt.Sprintf("echo $$ >> %s; while [ ! -e %s ]; do sleep 0.2; done; echo was %s; exit %d", w.pidFile, w.goFile, name, code),
 		arch:   arch, output: "out.txt",
 	}.submit(t, s, dir, name)
 	return w

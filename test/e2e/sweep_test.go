@@ -44,13 +44,7 @@ func three(t *testing.T, dir string) (a, b, c *cluster.Site) {
 		sites[i] = newSite(t, dir, name, cluster.Options{Nodes: 2, Cores: 4})
 	}
 	start(t, sites...)
-	for _, one := range sites {
-		for _, other := range sites {
-			if one != other {
-				must(t, one.Know(t.Context(), other))
-			}
-		}
-	}
+	must(t, cluster.Mesh(t.Context(), sites...))
 	must(t, sites[0].Sees(t.Context(), patience, "b", "c"))
 	return sites[0], sites[1], sites[2]
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -14,8 +15,21 @@ import (
 
 type site = *cluster.Site
 
-// told runs gclient with --json and decodes what it says.
+// told is what gclient says with --json, which is started only where the question is not one of [cluster.Site.View].
 func told[T any](t *testing.T, s site, args ...string) T {
+	t.Helper()
+	var v T
+	switch err := s.View(t.Context(), &v, args...); {
+	case err == nil:
+		return v
+	case !errors.Is(err, cluster.ErrOtherQuestion):
+		t.Fatalf("asking %s for %v: %v", s.Name, args, err)
+	}
+	return shown[T](t, s, args...)
+}
+
+// shown runs gclient with --json and decodes what it says.
+func shown[T any](t *testing.T, s site, args ...string) T {
 	t.Helper()
 	var v T
 	out := client(t, s, append(args, "--json")...)
