@@ -32,7 +32,7 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 		for _, k := range ends {
 			b.executor.stop(k)
 		}
-		b.executor.do(ctx, key, func(work context.Context) { b.work(ctx, work, e, pauses) })
+		b.executor.do(ctx, key, core.Bound(e, key), func(work context.Context) { b.work(ctx, work, e, pauses) })
 		return
 	}
 	switch e := e.(type) {
@@ -214,7 +214,7 @@ func (b *Broker) launch(ctx, work context.Context, e core.Launch, pauses uint64)
 		b.launched(s.ID, "", fmt.Errorf("preparing the sandbox: %w", err))
 		return
 	}
-	b.executor.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(s.ID.Job)}, func(ctx context.Context) {
+	b.executor.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(s.ID.Job)}, core.BatchWork, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, batchLimit)
 		defer cancel()
 		if now, span := b.pulse.feel(); now != pauses {
@@ -289,7 +289,7 @@ func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
 
 // Changed is the batch system's word that an attempt's progress may have changed.
 func (b *Broker) Changed(ctx context.Context, id grid.AttemptID) {
-	b.executor.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(id.Job)}, func(ctx context.Context) { b.Probe(ctx, id) })
+	b.executor.do(ctx, core.WorkKey{Kind: core.BatchWork, Of: string(id.Job)}, core.BatchWork, func(ctx context.Context) { b.Probe(ctx, id) })
 }
 
 // reconcile asks what attempts there were, of those jobs of which that can be known now.

@@ -32,16 +32,16 @@ func newExecutor() *executor {
 	}
 }
 
-// do queues f under a key, unless the executor is closed. f is also run when its ctx is
+// do queues f under a key, within the bound of a kind, unless the executor is closed. f is also run when its ctx is
 // done, to end quickly and to say so.
-func (l *executor) do(ctx context.Context, k core.WorkKey, f func(context.Context)) {
+func (l *executor) do(ctx context.Context, k core.WorkKey, bound core.WorkKind, f func(context.Context)) {
 	work := func() {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		l.mu.Lock()
 		l.stops[k] = stop
 		l.mu.Unlock()
-		slot := l.slots[k.Kind]
+		slot := l.slots[bound]
 		select {
 		case slot <- struct{}{}:
 			defer func() { <-slot }()

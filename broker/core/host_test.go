@@ -176,7 +176,7 @@ func TestTheNextCoreIsToldWhatWasHeard(t *testing.T) {
 func TestRoutesOfSlowEffects(t *testing.T) {
 	t.Parallel()
 	id := grid.AttemptID{Job: "a.1"}
-	batch, files, fetches := WorkKey{BatchWork, "a.1"}, WorkKey{FileWork, "a.1"}, WorkKey{FetchWork, "a.1"}
+	batch, files := WorkKey{BatchWork, "a.1"}, WorkKey{FileWork, "a.1"}
 	for _, c := range []struct {
 		effect Effect
 		key    WorkKey
@@ -184,8 +184,8 @@ func TestRoutesOfSlowEffects(t *testing.T) {
 	}{
 		{Withdraw{ID: id}, batch, nil}, {Kill{ID: id}, batch, nil}, {Probe{ID: id}, batch, nil},
 		{Launch{Submission: grid.Submission{ID: id}}, files, nil}, {Collect{Job: grid.Job{ID: "a.1"}}, files, nil}, {Check{Job: "a.1"}, files, nil},
-		{Fetch{Job: "a.1"}, fetches, nil},
-		{Discard{Job: "a.1"}, fetches, []WorkKey{fetches, files}}, {SetAside{Job: "a.1"}, fetches, []WorkKey{fetches, files}},
+		{Fetch{Job: "a.1"}, files, nil},
+		{Discard{Job: "a.1"}, files, []WorkKey{files}}, {SetAside{Job: "a.1"}, files, []WorkKey{files}},
 		{Look{}, WorkKey{LookWork, ""}, nil}, {Reconcile{}, WorkKey{LookWork, "reconcile"}, nil},
 		{Publish{Job: "a.1"}, WorkKey{HintWork, "a.1"}, nil}, {Delivered{}, WorkKey{HintWork, "deliveries"}, nil},
 	} {

@@ -8,8 +8,8 @@ type WorkKind uint8
 // The kinds.
 const (
 	BatchWork   WorkKind = iota // submit, withdraw, kill, probe
-	FileWork                    // prepare, look for inputs, collect
-	FetchWork                   // fetch, discard
+	FileWork                    // all that is done with the files of a job
+	FetchWork                   // of that what others are waited for; it bounds, and has no queue. See Bound
 	HintWork                    // what nothing waits for
 	LookWork                    // of the whole batch system
 	WeighWork                   // ask what sources cost
@@ -28,6 +28,9 @@ type WorkKey struct {
 // Route says on which queue a slow effect is done, and of which queues what is at work now is
 // ended before it. What is not slow is done at once. A Launch prepares on its queue and submits
 // on that of BatchWork of its job, so that a Withdraw may overtake it: the token decides.
+//
+// What is done with the files of one job has one queue, so that nothing of a job that has come again is dropped by what was
+// to clear its folder before, however long that had to wait.
 func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	switch e := e.(type) {
 	case Look:
@@ -35,9 +38,6 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	case Reconcile:
 		return WorkKey{LookWork, "reconcile"}, nil, true
 	case Launch:
-		if len(e.Submission.Job.Sources) > 0 { // which may take long to come
-			return WorkKey{FetchWork, string(e.Submission.ID.Job)}, nil, true
-		}
 		return WorkKey{FileWork, string(e.Submission.ID.Job)}, nil, true
 	case Check:
 		return WorkKey{FileWork, string(e.Job)}, nil, true
@@ -54,15 +54,15 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	case Probe:
 		return WorkKey{BatchWork, string(e.ID.Job)}, nil, true
 	case Fetch:
-		return WorkKey{FetchWork, string(e.Job)}, nil, true
+		return WorkKey{FileWork, string(e.Job)}, nil, true
 	case Discard:
-		key, ends = clearing(string(e.Job))
-		return key, ends, true
+		key = WorkKey{FileWork, string(e.Job)}
+		return key, []WorkKey{key}, true
 	case SetAside:
-		key, ends = clearing(string(e.Job))
-		return key, ends, true
+		key = WorkKey{FileWork, string(e.Job)}
+		return key, []WorkKey{key}, true
 	case Export:
-		return WorkKey{FetchWork, string(e.Job.ID)}, nil, true
+		return WorkKey{FileWork, string(e.Job.ID)}, nil, true
 	case Weigh:
 		return WorkKey{WeighWork, string(e.Job.ID)}, nil, true
 	case Notify:
@@ -80,8 +80,16 @@ func Route(e Effect) (key WorkKey, ends []WorkKey, slow bool) {
 	return WorkKey{}, nil, false
 }
 
-// clearing of files is on the queue of fetches: one that is asked for later comes after it.
-func clearing(job string) (WorkKey, []WorkKey) {
-	fetches := WorkKey{FetchWork, job}
-	return fetches, []WorkKey{fetches, {FileWork, job}}
+// Bound is the kind that bounds how many like an effect are done at once: that of its queue; but what waits for others, which may
+// take as long as they like, keeps nothing waiting that is done here.
+func Bound(e Effect, key WorkKey) WorkKind {
+	switch e := e.(type) {
+	case Fetch, Export:
+		return FetchWork
+	case Launch:
+		if len(e.Submission.Job.Sources) > 0 {
+			return FetchWork
+		}
+	}
+	return key.Kind
 }
