@@ -80,9 +80,10 @@ type group struct {
 	under     int             // jobs that have entered, and not ended
 	template  *grid.Template  // until all jobs have entered
 	expansion Expansion
-	next      *turn // the job whose turn is next, where it was made and had no room
-	recovered bool  // it was in the journal when this life began, or here over a stall
-	seen      int   // a branch of this journal has made the jobs up to that number
+	next      *turn     // the job whose turn is next, where it was made and had no room
+	recovered bool      // it was in the journal when this life began, or here over a stall
+	seen      int       // a branch of this journal has made the jobs up to that number
+	since     grid.Tick // the files of its template are waited for
 }
 
 func (g *group) open() bool { return g.rec.Ended == 0 }
@@ -224,7 +225,22 @@ func (s *groups) made(rec grid.Group, t *grid.Template) {
 	if len(rec.Coming) == 0 {
 		s.release(g)
 	} else if t != nil {
-		s.jobs.again(s.limit)
+		s.awaitFiles(g)
+	}
+}
+
+// awaitFiles waits for the files of a template, from now on: a time in which nobody listened does not count.
+func (s *groups) awaitFiles(g *group) {
+	g.since = s.jobs.instant()
+	s.jobs.again(s.limit)
+}
+
+// awaitAnew waits anew for the files of templates that have not come.
+func (s *groups) awaitAnew() {
+	for _, g := range s.all {
+		if g.template != nil && len(g.rec.Coming) > 0 {
+			s.awaitFiles(g)
+		}
 	}
 }
 

@@ -80,6 +80,29 @@ func TestFilesOfATemplateHaveTheirTime(t *testing.T) {
 	}
 }
 
+// After a start, or a time in which nobody listened, the files of a template have all their time again, as those of a job have; then
+// they are late.
+func TestFilesOfATemplateHaveTheirTimeAnew(t *testing.T) {
+	t.Parallel()
+	for what, begins := range map[string]func(*stand){"start": (*stand).restart, "stall": func(s *stand) { s.groups.awaitAnew() }} {
+		s := newStand()
+		id := s.sweep("1", 2, 0, 0)
+		s.now += s.groups.limit - 1
+		s.due = false
+		if begins(s); !s.due {
+			t.Errorf("after a %s nobody looks for them", what)
+		}
+		s.now += s.groups.limit - 1
+		if s.groups.due(); !s.groups.all[id].open() {
+			t.Errorf("after a %s they are late before their time", what)
+		}
+		s.now++
+		if s.groups.due(); s.groups.all[id].open() {
+			t.Errorf("after a %s they are waited for for ever", what)
+		}
+	}
+}
+
 // A template that this broker cannot read, as one of a later version, fails what is left of the sweep, with why.
 func TestATemplateThatCannotBeRead(t *testing.T) {
 	t.Parallel()

@@ -73,6 +73,7 @@ func (s *groups) recover(unwritten map[grid.JobID]bool) {
 			s.release(g)
 		}
 	}
+	s.awaitAnew()
 	s.hungry = true
 }
 

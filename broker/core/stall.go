@@ -39,6 +39,7 @@ func (c *recovery) stall(e Stall) {
 			c.home.awaitHome(j)
 		}
 	}
+	c.groups.awaitAnew()
 	c.askAnew()
 	c.search.extendRound()
 	c.relay.extendRequests()

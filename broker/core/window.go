@@ -56,7 +56,7 @@ func (s *groups) due() {
 		if g.template == nil || len(g.rec.Coming) == 0 {
 			continue
 		}
-		if left := g.rec.Submitted + s.limit - s.jobs.instant(); left > 0 {
+		if left := g.since + s.limit - s.jobs.instant(); left > 0 {
 			s.jobs.again(left)
 		} else {
 			s.late(id.Template(), fmt.Sprintf("its files did not come within %.0f s", s.limit.Seconds()))
