@@ -132,6 +132,10 @@ func (c *terms) mayAlter(j *job, to grid.Alteration) error {
 func (c *terms) pursue(j *job) {
 	r := &j.rec
 	if r.Role != grid.Owning {
+		// It acknowledges too. What was not to be acknowledged, as it would let the owner start the job, hears this when it is.
+		if c.gates.beforeAcknowledging(j, wire.Report{State: r.State, Version: j.version}) != open {
+			return
+		}
 		c.send(r.Owner, c.word(j, wire.ReportAck{Job: r.Job.ID, Epoch: claimed(r), Number: r.Report, Cancel: r.Wished()}))
 		return
 	}

@@ -134,3 +134,41 @@ func TestADeadlineIsHeard(t *testing.T) {
 		}
 	}
 }
+
+// The word of an alteration acknowledges the last report of the owner, which lets it start the job. So it is not said while that
+// would not be acknowledged: this journal was put back, and all are asked who has the job; or the owner has an older version.
+func TestAnAlterationAcknowledgesNothing(t *testing.T) {
+	t.Parallel()
+	at, urgent := grid.Epoch{Term: 1, Hop: 2}, 3
+	for name, k := range map[string]struct {
+		state   grid.State
+		version grid.Hash
+		asking  bool
+		said    bool
+	}{
+		"all is known":                        {grid.Assigned, grid.Hash{}, false, true},
+		"others are asked, and it waits":      {grid.Assigned, grid.Hash{}, true, false},
+		"its owner has another version":       {grid.Assigned, grid.Hash{7}, false, false},
+		"its owner has this version, or says": {grid.Assigned, wire.JobDigest(jobOf(me, "a", "1")), false, true},
+	} {
+		c := signed(watching(her, func(r *grid.Record) { r.State = k.state }))
+		id := jobOf(me, "a", "1").ID
+		if k.asking {
+			c.recovery.rolled = &rollback{waiting: map[grid.PeerID]bool{him: true}}
+		}
+		c.jobs[id].reconciled = true
+		c.Step(c.now+1, Message{her, wire.Report{Job: id, Epoch: at, Number: 4, State: k.state, Version: k.version}})
+		effects := c.Step(c.now+1, Alter{Token: 1, Job: id, To: grid.Alteration{Priority: &urgent}, By: "alice"})
+		if a, _ := only[Answer](effects); a.Err != nil {
+			t.Fatalf("%s: %v", name, a.Err)
+		}
+		said := false
+		for _, m := range sentTo(effects, her) {
+			_, is := m.(wire.ReportAck)
+			said = said || is
+		}
+		if said != k.said {
+			t.Errorf("%s: acknowledged %t", name, said)
+		}
+	}
+}

@@ -163,7 +163,7 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	if j.rec.Handoff.Phase == grid.Committed && j.rec.Handoff.To == from && j.rec.Handoff.Epoch == m.Epoch {
 		c.ownership.handedOver(j) // a report of the new owner says Owned too
 	}
-	j.heard = c.now
+	j.heard, j.version = c.now, m.Version
 	c.saysNone(j, from) // of an older term
 	// An end is the last word of an owner, also of one whose journal, and with it the number of
 	// its reports, was set back: that it waits, as it says then, does not unsay that.

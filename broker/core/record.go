@@ -97,6 +97,7 @@ type ofHome struct {
 	asked     grid.Tick // home: when its owner, which does not report it, was asked last
 	notifying bool      // home: a notice is being sent
 	altered   grid.Tick // home: when it was altered last, in this life
+	version   grid.Hash // home: that its owner has, as its last report says, if that says it
 	pulling   bool      // home: its output is being fetched
 	raised    grid.Tick // home: when its term was raised as its site was forgotten, and others may have it; see heirs.go
 	// raisedFrom is its epoch before that; zero after a restart.

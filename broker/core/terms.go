@@ -36,6 +36,7 @@ type terms struct {
 		withdraw(j *job)
 	}
 	gates interface {
+		beforeAcknowledging(j *job, m wire.Report) gate
 		beforeChanging(j *job, by grid.Relayed) gate
 		beforeDepending(v verdict) verdict
 		beforeOverdue(j *job) gate
