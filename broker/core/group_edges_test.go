@@ -165,6 +165,10 @@ func TestACancelOfAJobWhoseTurnMayHaveCome(t *testing.T) {
 	if a := cancel(5); !errors.Is(a.Err, grid.ErrNotYet) || c.groups.all[id].of(5).State != 0 {
 		t.Errorf("while others are asked: %v", a.Err)
 	}
+	c.Step(c.now+1, MembersChanged{Members: []grid.Member{{Name: "b", Peer: her, SameUsers: true}}})
+	if _, _, r := hears(c, c.now+1, her, wire.Request{Number: 1, Job: id.Job(5), User: "alice", Wish: wire.WishCancel}); r.Outcome != wire.OutcomeLater || r.Status != nil {
+		t.Errorf("asked for at another broker: %+v", r)
+	}
 	c.recovery.rolled = nil
 	if a := cancel(5); a.Err != nil || a.Record.State != grid.Killed || c.groups.all[id].of(5).State != grid.Killed {
 		t.Errorf("when all have answered: %v, %v", a.Err, a.Record.State)

@@ -188,7 +188,10 @@ func (c *relay) tell(from grid.PeerID, m *wire.Request, w *Wish) wire.Response {
 		c.home.wantGone(j, w.User+" at "+c.nameOf(from))
 		r = j.rec
 	case cancel:
-		c.groups.cancelOne(w.Job, w.User+" at "+c.nameOf(from))
+		if err := c.groups.cancelOne(w.Job, w.User+" at "+c.nameOf(from)); err != nil {
+			answer.Outcome, answer.Why = refusalOf(err)
+			return answer
+		}
 		r, _ = c.groups.outline(w.Job)
 	}
 	s := c.statusOf(&r)
