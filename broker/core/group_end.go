@@ -133,11 +133,15 @@ func (s *groups) removeMore(g *group) {
 	}
 }
 
-// retain drops the groups that were kept long enough, as outlived says.
-func (s *groups) retain(outlived func(*grid.Group) bool) {
+// retain drops the groups that were kept long enough, as outlived says. Of one whose key counts yet, what that needs stays.
+func (s *groups) retain(outlived, keyed func(*grid.Group) bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
 		g := s.all[id]
 		if g.open() || !outlived(&g.rec) || g.rec.Removed && g.rec.Entered > 0 {
+			continue
+		}
+		if keyed(&g.rec) && !g.rec.Removed {
+			s.remove(g)
 			continue
 		}
 		delete(s.all, id)

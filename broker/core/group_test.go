@@ -230,7 +230,7 @@ func TestAGroupIsRecovered(t *testing.T) {
 	if len(s.state) != 0 || !s.saved[id].Removed {
 		t.Errorf("removed, there are %v", s.state)
 	}
-	s.groups.retain(func(*grid.Group) bool { return true })
+	s.groups.retain(func(*grid.Group) bool { return true }, func(*grid.Group) bool { return false })
 	if len(s.saved) != 0 || len(s.groups.all) != 0 || len(s.groups.keys) != 0 {
 		t.Errorf("kept long enough, there are %v", s.saved)
 	}

@@ -186,10 +186,15 @@ func (c *home) removeRequest(e RemoveRequest) {
 // keyLife is how long the same user and key is the same job.
 const keyLife = 7 * grid.Day
 
+// keyOver: the key of what was handed in and has ended then does not count any more.
+func (c *kernel) keyOver(submitted, ended grid.Tick) bool {
+	return c.now-submitted > keyLife && c.now-ended > keyLife
+}
+
 // remove drops an ended job and its files. At its home a tombstone stays as long as
 // its key counts, and answers an owner that has not heard of the end.
 func (c *home) remove(j *job) {
-	if !c.isHome(j) || c.now-j.rec.Submitted > keyLife && c.now-j.rec.Ended > keyLife {
+	if !c.isHome(j) || c.keyOver(j.rec.Submitted, j.rec.Ended) {
 		c.tellGone(j)
 		c.drop(j)
 		return
@@ -233,7 +238,7 @@ func (c *home) retain() {
 	c.groups.retain(func(g *grid.Group) bool {
 		_, gone := c.outlived(g.Removed, g.Submitted, g.Ended, 0, 0)
 		return gone
-	})
+	}, func(g *grid.Group) bool { return g.Key != "" && !c.keyOver(g.Submitted, g.Ended) })
 	c.armGeneral(retentionDue, grid.Hour)
 }
 
@@ -295,7 +300,7 @@ func (c *home) tooMuch(size, newer int64) bool {
 }
 
 func (c *home) outlived(removed bool, submitted, ended grid.Tick, size, newer int64) (int64, bool) {
-	forgotten := removed && c.now-ended > keyLife && c.now-submitted > keyLife
+	forgotten := removed && c.keyOver(submitted, ended)
 	if removed && !forgotten {
 		return 0, false
 	}
