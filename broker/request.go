@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,8 +12,12 @@ import (
 	"gbroker/wire"
 )
 
+// ErrPerhaps is wrapped by the errors of requests that may have been done all the same, or may yet be: nothing that they need is to
+// be taken away.
+var ErrPerhaps = errors.New("it may have been done all the same")
+
 // request posts an event that carries a token and waits for its answer. A request
-// whose answer does not come in time may have been done all the same.
+// whose answer does not come in time wraps [ErrPerhaps].
 func (b *Broker) request(ctx context.Context, event func(core.Token) core.Request) (core.Answer, error) {
 	token := core.Token(b.tokens.Add(1))
 	ch := make(chan core.Answer, 1)
@@ -29,9 +34,9 @@ func (b *Broker) request(ctx context.Context, event func(core.Token) core.Reques
 	case a := <-ch:
 		return a, a.Err
 	case <-b.done:
-		return core.Answer{}, fmt.Errorf("%w: the broker is stopping", grid.ErrUnavailable)
+		return core.Answer{}, fmt.Errorf("%w: the broker is stopping: %w", grid.ErrUnavailable, ErrPerhaps)
 	case <-ctx.Done():
-		return core.Answer{}, fmt.Errorf("%w: no answer yet: %w", grid.ErrUnavailable, ctx.Err())
+		return core.Answer{}, fmt.Errorf("%w: no answer yet: %w: %w", grid.ErrUnavailable, ErrPerhaps, ctx.Err())
 	}
 }
 
@@ -41,11 +46,11 @@ func (b *Broker) answer(a core.Answer) {
 	}
 }
 
-// failAnswers tells those whose request was not saved.
+// failAnswers tells those whose request was not saved, as far as is known: what failed may be what came after that.
 func (b *Broker) failAnswers(effects []core.Effect, err error) {
 	for _, e := range effects {
 		if a, ok := e.(core.Answer); ok {
-			b.answer(core.Answer{Token: a.Token, Err: fmt.Errorf("%w: %w", grid.ErrUnavailable, err)})
+			b.answer(core.Answer{Token: a.Token, Err: fmt.Errorf("%w: %w: %w", grid.ErrUnavailable, ErrPerhaps, err)})
 		}
 	}
 }

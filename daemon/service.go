@@ -14,6 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gbroker/api"
+	"gbroker/broker"
 	"gbroker/grid"
 	"gbroker/internal/version"
 	"gbroker/stage"
@@ -65,10 +66,11 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 	}
 	giveUp, err := s.reserved(ctx, who, &j, n)
 	if err != nil {
+		giveUp()
 		return grid.Record{}, false, err
 	}
 	r, again, err := s.handIn(ctx, j, n)
-	if err != nil || again {
+	if notTaken(again, err) {
 		giveUp()
 	}
 	return r, again, err
@@ -88,11 +90,17 @@ func (s service) handIn(ctx context.Context, j grid.Job, n api.NewJob) (grid.Rec
 	return r, again, errors.Join(err, drop(again, err))
 }
 
+// notTaken tells that what was to be handed in was not, and will not be: what was made for it is not needed. Again tells that it had
+// been before.
+func notTaken(again bool, err error) bool {
+	return again || err != nil && !errors.Is(err, broker.ErrPerhaps)
+}
+
 // keepSecrets keeps the credentials of jobs that are to be handed in. drop forgets them again, if these were not taken.
 func (s service) keepSecrets(of map[grid.JobID][]byte) (drop func(again bool, err error) error, err error) {
 	var kept []grid.JobID
 	drop = func(again bool, err error) error {
-		if !again && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) { // it is taken, or may be yet
+		if !notTaken(again, err) {
 			return nil
 		}
 		var errs []error
