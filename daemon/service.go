@@ -69,6 +69,12 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 		giveUp()
 		return grid.Record{}, false, err
 	}
+	if !n.QueueAnyway || j.Reservation != "" {
+		if err := s.possible(ctx, j, n.Key); err != nil {
+			giveUp()
+			return grid.Record{}, false, err
+		}
+	}
 	r, again, err := s.handIn(ctx, j, n)
 	if notTaken(again, err) {
 		giveUp()
@@ -77,11 +83,6 @@ func (s service) Submit(ctx context.Context, who api.Identity, n api.NewJob) (gr
 }
 
 func (s service) handIn(ctx context.Context, j grid.Job, n api.NewJob) (grid.Record, bool, error) {
-	if !n.QueueAnyway || j.Reservation != "" {
-		if err := s.possible(ctx, j, n.Key); err != nil {
-			return grid.Record{}, false, err
-		}
-	}
 	drop, err := s.keepSecrets(map[grid.JobID][]byte{j.ID: n.Credentials})
 	if err != nil {
 		return grid.Record{}, false, err
