@@ -49,7 +49,7 @@ func (c *recovery) recover() {
 
 func (c *recovery) recoverJob(j *job) {
 	j.heard, j.began, j.recovered = c.now, c.now, true
-	j.worn = j.rec.Attempt > 0 // of those before the last one nothing is known any more
+	j.worn = true // of attempts before the last one nothing is known any more, also where it has been elsewhere since, and has none
 	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
 	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
 	if c.again(j) {

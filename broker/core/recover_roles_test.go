@@ -76,7 +76,7 @@ func TestWhatANewLifeDoesFirst(t *testing.T) {
 		if text = strings.Trim(text, ", "); text != c.want {
 			t.Errorf("%s: %q, want %q", name, text, c.want)
 		}
-		if !j.recovered || j.heard != k.now || j.began != k.now || j.worn {
+		if !j.recovered || j.heard != k.now || j.began != k.now || !j.worn {
 			t.Errorf("%s: %+v", name, j.ofOwnership)
 		}
 	}

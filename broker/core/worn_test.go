@@ -50,13 +50,15 @@ func TestAWornTreeIsMadeAnew(t *testing.T) {
 	if c, k := again(false, 1, 0); launch(c, k).Fresh {
 		t.Error("a job that runs once has its inputs in the tree")
 	}
-	j := jobOf(me, "a", "2")
-	j.Rerunnable = true
-	c = signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: 2}})
-	k = c.jobs[j.ID]
-	k.reconciled = true
-	c.cfg.EstimateDeadline = 1
-	if c.now += 1000; !launch(c, k).Fresh {
-		t.Error("an attempt before the last start may have run in it")
+	for _, attempt := range []uint32{2, 0} { // it has run here, was given away, and starts again at a new term
+		j := jobOf(me, "a", "2")
+		j.Rerunnable = true
+		c = signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}, Run: grid.Run{Attempt: attempt}})
+		k = c.jobs[j.ID]
+		k.reconciled = true
+		c.cfg.EstimateDeadline = 1
+		if c.now += 1000; !launch(c, k).Fresh {
+			t.Errorf("an attempt before the last start may have run in it: %d are known", attempt)
+		}
 	}
 }
