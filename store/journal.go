@@ -94,9 +94,6 @@ func (j *Journal) open(ctx context.Context, list []migration) error {
 	if err := j.migrate(ctx, list); err != nil {
 		return err
 	}
-	if err := syncDir(j.dir); err != nil {
-		return err
-	}
 	if err := j.count(ctx); err != nil {
 		return err
 	}
@@ -104,6 +101,9 @@ func (j *Journal) open(ctx context.Context, list []migration) error {
 		return err
 	}
 	if err := j.witness.open(filepath.Join(j.dir, "journal")); err != nil {
+		return err
+	}
+	if err := syncDir(j.dir); err != nil { // names are made until here; what users were told may have been written anew under one
 		return err
 	}
 	if err := j.begin(ctx); err != nil {
