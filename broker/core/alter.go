@@ -63,8 +63,9 @@ func (c *terms) alter(e Alter) {
 		if r.Altered != nil {
 			before = *r.Altered
 		}
-		all := before.Then(grid.Alteration{Walltime: e.To.Walltime, Processes: e.To.Processes, Queue: e.To.Queue})
-		r.Altered = &all
+		wish := grid.Alteration{Walltime: e.To.Walltime, Processes: e.To.Processes, Queue: e.To.Queue}
+		all := before.Then(wish)
+		r.Altered, j.wishes = &all, j.wishes.Then(wish)
 	}
 	c.save(j, fmt.Sprintf("altered by %s: %s", e.By, e.To))
 	c.pursue(j)
@@ -166,7 +167,7 @@ func (c *terms) renew(j *job) {
 	if next, err := c.whole(j).With(*r.Altered); err == nil { // it was looked at when it was asked for
 		j.replace(next, grid.Hash{})
 	}
-	r.Altered, r.Stay = nil, nil
+	r.Altered, r.Stay, j.wishes = nil, nil, grid.Alteration{}
 	j.blocked, j.trait = nil, plan.Trait{}
 	c.save(j, "a new version: "+what)
 	if j.rec.State == grid.Ready {

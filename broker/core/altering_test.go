@@ -172,3 +172,26 @@ func TestAnAlterationAcknowledgesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A home that was put back takes the version that is out for the job's. What was wished before it was put back is in that version, or
+// was taken back since; what its user has wished in this life, and was told, is not.
+func TestWhatIsWishedSinceStays(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	out := j
+	out.Name = "the version that is out"
+	chain := []grid.Certificate{certificate(out, me, 5, her)}
+	longer, many := 2*j.Walltime, 2
+	c := signed(grid.Record{
+		Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: grid.Epoch{Term: 1, Hop: 1}}, AtHome: grid.AtHome{Altered: &grid.Alteration{Processes: &many}},
+	})
+	if a, _ := only[Answer](c.Step(c.now+1, Alter{Token: 1, Job: j.ID, To: grid.Alteration{Walltime: &longer}, By: "alice"})); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	c.Step(c.now+1, Message{her, wire.Report{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 5}, Number: 1, State: grid.Assigned, Certificates: chain, Version: wire.JobDigest(out)}})
+	c.Step(c.now+1, Message{her, wire.Recalled{Job: out, Epoch: grid.Epoch{Term: 1, Hop: 5}, Owning: true, Certificates: chain}})
+	r := c.jobs[j.ID].rec
+	if r.Job.Name != out.Name || r.Altered == nil || r.Altered.Walltime == nil || *r.Altered.Walltime != longer || r.Altered.Processes != nil {
+		t.Errorf("it is %q, altered: %+v", r.Job.Name, r.Altered)
+	}
+}

@@ -151,7 +151,7 @@ func (c *terms) tooLate(j *job) {
 		return
 	}
 	t.Held, t.NotBefore = false, 0
-	j.rec.Job.Terms, j.rec.Altered = t, nil
+	j.rec.Job.Terms, j.rec.Altered, j.wishes = t, nil, grid.Alteration{}
 	c.note(j.rec.Job.ID, "", "it has started before it could be kept back")
 }
 

@@ -62,9 +62,12 @@ func (c *recovery) learnVersion(from grid.PeerID, j *job, m wire.Recalled) {
 }
 
 // takeVersion makes what another site has of a job of this home its record's. What only the home
-// sees to stays.
+// sees to stays, and what its user has wished since this journal was put back: that is later than any version which is out.
 func (j *job) takeVersion(of grid.Job) {
 	of.Terms, of.Guaranteed, of.Coallocation = j.rec.Job.Terms, j.rec.Job.Guaranteed, j.rec.Job.Coallocation
 	j.replace(of, grid.Hash{})
-	j.rec.Altered = nil
+	if j.rec.Altered = nil; j.wishes != (grid.Alteration{}) {
+		wishes := j.wishes
+		j.rec.Altered = &wishes
+	}
 }
