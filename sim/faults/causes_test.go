@@ -164,7 +164,8 @@ func TestFailedThoughItEnded(t *testing.T) {
 		"its machine was put back to before that":         {func(x *scene) { x.b.lost(250, 400, true) }, false},
 		"its machine was put back to after that":          {func(x *scene) { x.b.lost(350, 400, true) }, true},
 		"its journal was put back, and has nothing of it": {func(x *scene) { x.b.lost(250, 400, false) }, true},
-		"a site had refused it then":                      {func(x *scene) { x.f.refused = grid.Epoch{Term: 1} }, false},
+		"a site had refused it then":                      {func(x *scene) { x.f.refused = grid.Epoch{Term: 1} }, true},
+		"no site was large enough for a while":            {func(x *scene) { x.f.stranded = true }, true},
 	} {
 		x := newScene(t)
 		s := began(100, x.b, 1)
@@ -172,6 +173,33 @@ func TestFailedThoughItEnded(t *testing.T) {
 		x.f.starts, x.f.ends = []start{s}, []grid.Progress{{ID: s.id, Cause: grid.ByItself}}
 		c.does(x)
 		x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
+		if v := x.w.result.Violation; (v != nil) != c.violated {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// What has started ends by its deadline when that has come, by a clock of some site.
+func TestADeadlineThatHasNotCome(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		starts   int
+		clock    grid.Tick
+		violated bool
+	}{
+		"it has come":                            {1, at(600), false},
+		"it has not":                             {1, at(580), true},
+		"it may have, as words of it take time":  {1, at(590), false},
+		"it has not, and no site could be early": {0, at(100), false},
+	} {
+		x := newScene(t)
+		x.f.asked.terms.Deadline, x.b.latest = at(600), c.clock
+		for range c.starts {
+			s := began(100, x.b, 1)
+			s.ended = at(300)
+			x.f.starts = append(x.f.starts, s)
+		}
+		x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.CancelledDeadline, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 		if v := x.w.result.Violation; (v != nil) != c.violated {
 			t.Errorf("%s: %+v", name, v)
 		}

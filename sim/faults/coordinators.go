@@ -83,15 +83,14 @@ func (w *world) lookAtHolds() {
 			continue
 		}
 		s.batch.lapse()
-		if !s.works() {
+		if !s.works() || s.asks > 0 { // a journal that was set back does not say what they are for before all were asked
 			s.batch.since = max(s.batch.since, w.now)
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.batch.holds)) {
 			r, _ := s.disk.beside[besideKey{grid.KindReservation, string(id)}].(*grid.Reservation)
 			switch {
 			case r == nil || r.Start == 0:
-				// A journal that was set back does not say what it is for before all were asked.
-				if told := len(s.lapses) == 0 || w.storms > 0 && w.now > w.storms+2*faultLength; told && w.now > s.batch.since+strayed {
+				if w.now > s.batch.since+strayed {
 					w.violate("S3", "", "%s still holds %s, which is in no book", s.name(), id)
 				}
 			case limitOf(r) > 0 && s.host.now() > limitOf(r)+outlives && w.now > s.batch.since+outlives:
@@ -131,7 +130,7 @@ func (w *world) untold(s *site, id grid.ReservationID) {
 		return
 	}
 	home := p.of.of.home
-	could := home.works() && s.works() && len(home.lapses) == 0 && len(s.lapses) == 0 && (home == s || w.hears(home, s))
+	could := home.works() && s.works() && home.asks == 0 && s.asks == 0 && (home == s || w.hears(home, s))
 	if _, seen := b.spared[id]; !seen || !could || !home.gaveUp(p) { // it may have been held for no time yet
 		b.spared[id] = w.now
 	}

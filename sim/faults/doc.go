@@ -63,8 +63,9 @@
 //	                                   that or was started again, and need not
 //	                                   wait for the word of a site; also where
 //	                                   its home has begun a term since
-//	                                 two of its home and the sites that had     both have forgotten where it was,
-//	                                   it have lost who had it, or its end        or its end
+//	                                 its home and a site that had it, or one    both have forgotten where it was,
+//	                                   that gave it on and who got it, have       or its end
+//	                                   lost who had it since then, or its end
 //	                                 a site where it was had a duplicate then,  its control directory may be
 //	                                   and its files were swept there since; or   gone
 //	                                   its machine was put back to before
@@ -151,18 +152,19 @@
 //	  (S5)                             nobody else has it
 //	                                 a duplicate of its home has recorded it,   nobody could tell the first of it
 //	                                   and the first one has not
-//	FAILED without a start, or       a batch system has refused that very job
-//	  though its program ended by      at that epoch
-//	  itself (S5)                    that epoch had another start, which the    it counts, and not the end
-//	                                   batch system lost, or its site has lost
-//	                                   something of the job, or that end with
-//	                                   its machine
+//	FAILED without a start (S5)      a batch system has refused that very job
+//	                                   at that epoch
 //	                                 while it was open a neighbour was          nobody could run it
 //	                                   removed, and no other site of its home's
 //	                                   file had enough processors
 //	                                 its home has lost that its files came
-//	                                 its user had it removed, or a site that    its files are gone
-//	                                   had it had a duplicate, or was put back
+//	                                 its user had it removed                    its files are gone
+//	FAILED though its program ended  that epoch had another start, which the    it counts, and not the end
+//	  by itself (S5)                   batch system lost, or its site has lost
+//	                                   something of the job, or that end with
+//	                                   its machine
+//	either FAILED                    a site that had it had a duplicate, or     its files are gone
+//	                                   was put back
 //	an end while it runs (S5)          that start is as one before a start        likewise
 //	                                   after it, or it is such a second one
 //	a start after another end than     its home has lost that it gave the job     likewise

@@ -250,9 +250,11 @@ func (f *fact) unheardAt(o *site, e grid.Epoch, now grid.Tick) bool {
 	})
 }
 
-// unheard: any site that has lost what it wrote need not wait for the word of o.
+// unheard: a site that has lost what it wrote need not wait for the word of o, which was a neighbour when it would have asked.
 func (s *site) unheard(o *site, now grid.Tick) bool {
-	return o != s && slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.at <= now && s.deaf(o, l) })
+	return o != s && slices.ContainsFunc(s.lapses, func(l lapse) bool {
+		return l.at <= now && (s.forgot[o.peer] >= l.at || s.dropped[o.peer] >= l.at)
+	})
 }
 
 // askedKnow: another site has the tombstone of such an end, and the home has to wait for its word: since it has lost that it told
@@ -323,16 +325,18 @@ func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
 	return len(s.lapses) > 0 && (s == f.home || f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
 }
 
-// forgottenByBoth: two of the sites where the job was, of which its home is one, have lost what they wrote of it: it may
-// have been with the one as the other remembers it.
+// forgottenByBoth: one site has given the job to another, and both have lost what they wrote of it since; or the home has lost what it
+// has heard of one that had it, and that one too. It may have been with the one as the other remembers it.
 func (f *fact) forgottenByBoth() bool {
-	n := 0
-	for _, s := range f.home.w.sites {
-		if (s == f.home || f.had[s] > 0) && f.forgets(s) {
-			n++
+	both := func(a, b *site, since grid.Tick) bool { return f.forgets(a, since) && f.forgets(b, since) }
+	for _, g := range f.given {
+		if both(g.by, g.to, g.at) {
+			return true
 		}
 	}
-	return f.sweptAway() || n > 1
+	return f.sweptAway() || slices.ContainsFunc(f.home.w.sites, func(s *site) bool {
+		return s != f.home && f.had[s] > 0 && both(f.home, s, f.had[s])
+	})
 }
 
 // sweptAway: of two brokers under one name at a site that had the job, one may have swept the sandbox

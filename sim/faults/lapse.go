@@ -114,9 +114,11 @@ func (f *fact) killLost(home *site) {
 // loses tells that a lapse of a site has taken something that was written there of the job.
 func (f *fact) loses(s *site, l lapse) bool { return slices.ContainsFunc(f.wrote[s], l.covers) }
 
-// forgets: a site has lost who had the job, as it had written there, or its end.
-func (f *fact) forgets(s *site) bool {
-	return slices.ContainsFunc(s.lapses, func(l lapse) bool { return slices.ContainsFunc(f.turned[s], l.covers) })
+// forgets: a site has lost who had the job, as it had written there since then, or its end.
+func (f *fact) forgets(s *site, since grid.Tick) bool {
+	return slices.ContainsFunc(s.lapses, func(l lapse) bool {
+		return slices.ContainsFunc(f.turned[s], func(t grid.Tick) bool { return t >= since && l.covers(t) })
+	})
 }
 
 // lostAt: a site has lost something that was written there of the job.

@@ -89,12 +89,25 @@ func TestLostTakesAReason(t *testing.T) {
 			x.bothWrote(200)
 			x.b.lost(50, 100, true)
 		}, true},
-		{"two that had it have lost what they wrote of it, and its home has not", func(x *scene) {
+		{"one gave it to another, both have lost what they wrote of it, and its home has not", func(x *scene) {
+			x.bothWrote(200)
+			x.f.had[x.c], x.f.turned[x.c] = at(60), []grid.Tick{at(200)}
+			x.gave(2, 70, x.b, x.c)
+			x.b.lost(50, 400, false)
+			x.c.lost(50, 400, false)
+		}, false},
+		{"two that had it have lost what they wrote of it, and neither gave it to the other", func(x *scene) {
 			x.bothWrote(200)
 			x.f.had[x.c], x.f.turned[x.c] = at(60), []grid.Tick{at(200)}
 			x.b.lost(50, 400, false)
 			x.c.lost(50, 400, false)
-		}, false},
+		}, true},
+		{"its home has lost what it wrote of it before its owner got it, and its owner what it wrote", func(x *scene) {
+			x.bothWrote(200)
+			x.f.turned[x.a] = []grid.Tick{at(55)}
+			x.a.lost(50, 400, false)
+			x.b.lost(50, 400, false)
+		}, true},
 		{"the same, and only one of them had it", func(x *scene) {
 			x.bothWrote(200)
 			x.f.turned[x.c] = []grid.Tick{at(200)}

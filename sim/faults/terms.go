@@ -16,7 +16,7 @@ import (
 //	S13  no program starts before its dependencies and its instant allow; none that its home has
 //	     saved to be held, until its user wants it released; and none of a version that was replaced,
 //	     of a job over several sites until its parts were told to go
-//	S14  what is told to be CANCELLED_DEADLINE has one
+//	S14  what is told to be CANCELLED_DEADLINE has one; what has started is ended by it when it has come
 //
 // That nothing waits for ever which need not, is S1 and S9: what is held is released, or has a
 // deadline; a dependency that can never come true ends the job.

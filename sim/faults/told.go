@@ -87,12 +87,27 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		if f.asked.terms.Deadline == 0 {
 			w.violate("S14", f.id, "%s is told to be %s, and has no deadline", f.id, r.State)
 		}
+		if len(f.starts) > 0 && !w.reached(f.asked.terms.Deadline) { // one that never started may have had no site in time
+			w.violate("S14", f.id, "%s is told to be %s, has started, and its deadline has come by no clock", f.id, r.State)
+		}
 	case grid.Failed:
-		if (len(f.starts) == 0 || f.endedWell(r)) && !f.inVain() && !f.refusedAt(r.Epoch) && !f.stranded && !f.unsupplied && !f.removed && !f.sweptAway() && !f.isPart() {
+		switch {
+		case f.isPart() || f.sweptAway():
+		case f.endedWell(r):
+			w.violate("S5", f.id, "%s is told to be FAILED (%s), and its program has ended by itself", f.id, r.Reason)
+		case len(f.starts) == 0 && !f.inVain() && !f.refusedAt(r.Epoch) && !f.stranded && !f.unsupplied && !f.removed:
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}
 }
+
+// reached: by the clock of a site an instant has come, but for what words about it may differ from one another.
+func (w *world) reached(at grid.Tick) bool {
+	return slices.ContainsFunc(w.sites, func(s *site) bool { return s.latest >= at-wordsDiffer })
+}
+
+// wordsDiffer is by how much the deadline of a job may differ between its home and its owner.
+const wordsDiffer = 10 * grid.Second
 
 // refusedAt: a batch system has refused to take it, last at that epoch.
 func (f *fact) refusedAt(e grid.Epoch) bool { return f.refused != (grid.Epoch{}) && f.refused == e }

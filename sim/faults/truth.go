@@ -249,6 +249,7 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 func (t *truth) saved(one *site, changes []grid.Change) {
 	t.groupsSaved(one, changes)
 	s, first := one.principal(), one.of == nil
+	s.latest = max(s.latest, one.host.now())
 	for _, c := range changes {
 		if site, is := c.Record.(*grid.SiteState); is {
 			s.w.tell(s, "saves that it is drained: %v", site.Draining)
