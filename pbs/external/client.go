@@ -60,7 +60,7 @@ type Traits struct {
 	// Slack is how much longer than its job's limit a reservation must be, so that the job
 	// fits into it and is not cut.
 	Slack grid.Tick
-	// Early is how much earlier than asked a reservation may begin that is to begin soon.
+	// Early is how much earlier than asked a reservation may begin that is to begin soon, and how much later it may end then.
 	Early grid.Tick
 	// Ages tells that a job's age can be handed over, so that it orders the queue.
 	Ages bool

@@ -160,12 +160,14 @@ func (s *System) reservationOf(all []Reservation, id string) *Reservation {
 }
 
 // asAsked tells whether a reservation holds what was asked for, for whom; not every system tells that. One that was to begin
-// while it was made may have begun a little earlier, or later.
+// while it was made may have begun a little earlier, or later. A system that is told then how long it lasts may end it so much later.
 func (s *System) asAsked(b Reservation, r pbs.Reservation) bool {
-	begins := b.Start == r.Start || r.Start-s.config.Client.Traits().Early <= b.Start && b.Start <= control.Now()
+	early := s.config.Client.Traits().Early
+	begun := r.Start-early <= b.Start && b.Start <= control.Now()
+	begins, ends := b.Start == r.Start || begun, b.End == r.End || begun && r.End <= b.End && b.End <= r.End+early
 	has, wants := slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(r.Nodes))
 	forWhom := b.User == "" || b.User == s.account(r.Account)
-	return slices.Equal(has, wants) && begins && b.End == r.End && b.Cores == nil && forWhom
+	return slices.Equal(has, wants) && begins && ends && b.Cores == nil && forWhom
 }
 
 // free refuses what the batch system would allow, or could not hold: it is checked by a

@@ -291,21 +291,27 @@ func TestJobsInTheWay(t *testing.T) {
 	})
 }
 
-// A reservation that was to begin while it was made has begun a little earlier or later; one that is still to come begins
-// when it was asked to.
+// A reservation that was to begin while it was made has begun a little earlier or later, and ends so; one that is still to come
+// begins and ends when it was asked to.
 func TestReservationThatBeginsWhileItIsMade(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		for name, k := range map[string]struct {
-			ahead, shift grid.Tick
-			good         bool
+			ahead, shift, end grid.Tick
+			good              bool
 		}{
-			"a little earlier":     {grid.Second, -grid.Second, true},
-			"much earlier":         {grid.Second, -5 * grid.Second, false},
-			"later, as it is late": {-2 * grid.Second, 2 * grid.Second, true},
-			"later than now":       {grid.Second, 3 * grid.Second, false},
-			"moved, with time":     {grid.Hour, -grid.Second, false},
+			"a little earlier":            {grid.Second, -grid.Second, 0, true},
+			"much earlier":                {grid.Second, -5 * grid.Second, 0, false},
+			"later, as it is late":        {-2 * grid.Second, 2 * grid.Second, 0, true},
+			"later than now":              {grid.Second, 3 * grid.Second, 0, false},
+			"moved, with time":            {grid.Hour, -grid.Second, 0, false},
+			"its end reckoned before":     {-grid.Second, grid.Second, grid.Second, true},
+			"longer, and a little early":  {grid.Second, -grid.Second, grid.Second, true},
+			"too short":                   {grid.Second, -grid.Second, -grid.Second, false},
+			"much too long":               {-grid.Second, 0, 5 * grid.Second, false},
+			"of another end, with time":   {grid.Hour, 0, grid.Second, false},
+			"of an end that does not fit": {grid.Second, 3 * grid.Second, grid.Second, false},
 		} {
-			b.far.set(func() { b.far.misreserve = func(o *Reservation) { o.Start += k.shift } })
+			b.far.set(func() { b.far.misreserve = func(o *Reservation) { o.Start += k.shift; o.End += k.end } })
 			r := b.reservation("r", "n1")
 			r.Start = control.Now()/grid.Second*grid.Second + k.ahead
 			r.End = r.Start + grid.Hour

@@ -96,17 +96,17 @@ func spread(cores int, nodes []grid.NodeName, size map[grid.NodeName]int) []int 
 // MakeReservation reserves whole nodes. Maui would let them overlap what others have reserved, and reserves even
 // while the server is down: both are asked about before and after.
 func (m *Maui) MakeReservation(ctx context.Context, b external.Reservation) (string, error) {
-	account := m.invent()
-	args, err := m.setres(b, account)
-	if err != nil {
-		return "", fmt.Errorf("%w: reserving %.40s: %w", grid.ErrInvalid, b.ID, err)
-	}
 	nodes, err := query(ctx, m.Client, parseNodes, "pbsnodes", "-x")
 	if err != nil {
 		return "", fmt.Errorf("reserving %s: %w", b.ID, err)
 	}
 	if err := m.free(ctx, b, nodes, ""); err != nil {
 		return "", fmt.Errorf("reserving %s: %w", b.ID, err)
+	}
+	account := m.invent()
+	args, err := m.setres(b, account) // only now: one that begins at once is given as a span from this instant
+	if err != nil {
+		return "", fmt.Errorf("%w: reserving %.40s: %w", grid.ErrInvalid, b.ID, err)
 	}
 	done, err := asked(ctx, m, parseMade, "setres", args...)
 	if err != nil {
