@@ -339,10 +339,11 @@ func earlier(a, b *job) bool {
 	return a.rec.Job.ID < b.rec.Job.ID
 }
 
-// admitTerms refuses a job that waits for what is not known here, or for what has passed.
+// admitTerms refuses a job that waits for what is not known here, or for what has passed. One of a sweep was admitted before its turn
+// came: it ends by its deadline, as all do that have waited too long.
 func (c *terms) admitTerms(j *grid.Job) error {
 	t := &j.Terms
-	if t.Deadline != 0 && t.Deadline <= c.now {
+	if t.Deadline != 0 && t.Deadline <= c.now && !c.groups.shares(j.ID) {
 		return fmt.Errorf("%w: the deadline %s has passed", grid.ErrInvalid, t.Deadline.Stamp())
 	}
 	for _, d := range t.After {

@@ -121,7 +121,7 @@ func TestATemplateThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A job of a sweep that its user may never have, as it asks for more than the limits, fails at its turn; the others go on.
+// A job of a sweep that its user may never have, as it waits for one that there is not, fails at its turn; the others go on.
 func TestAJobOfASweepThatNobodyMayHave(t *testing.T) {
 	t.Parallel()
 	cfg := signer(me, "a")
@@ -129,7 +129,7 @@ func TestAJobOfASweepThatNobodyMayHave(t *testing.T) {
 		return func(n int) (grid.Job, error) {
 			j := jobOf(me, "a", "1")
 			if n == 2 {
-				j.Terms.Deadline = 1 // long past
+				j.Terms.After = []grid.Dependency{{Kind: grid.AfterOK, On: "a." + strings.Repeat("9", 26)}} // which nobody has
 			}
 			return j, nil
 		}, nil
@@ -147,6 +147,38 @@ func TestAJobOfASweepThatNobodyMayHave(t *testing.T) {
 	g := c.groups.all[id]
 	if g.of(2).State != grid.Failed || c.job(id.Job(2)) != nil || c.job(id.Job(1)) == nil || c.job(id.Job(3)) == nil || g.rec.Entered != 3 {
 		t.Errorf("number 2 is %v, %d have entered", g.of(2).State, g.rec.Entered)
+	}
+}
+
+// A job of a sweep whose turn comes after its deadline ends as any other that has not started by then.
+func TestAJobOfASweepWhoseTurnComesAfterItsDeadline(t *testing.T) {
+	t.Parallel()
+	cfg := signer(me, "a")
+	deadline := 1_000_000 + grid.Hour
+	cfg.Expand = func(grid.Template) (Expansion, error) {
+		return func(int) (grid.Job, error) {
+			j := jobOf(me, "a", "1")
+			j.Terms.Deadline = deadline
+			return j, nil
+		}, nil
+	}
+	c := New(cfg, nil, nil)
+	begin(c)
+	id := grid.NewGroupID("a", strings.Repeat("0", 25)+"K")
+	c.Step(c.now+1, SubmitGroup{
+		Token: 1, Group: grid.Group{ID: id, User: grid.User{Home: me, Name: "alice"}, Key: "K", Jobs: 3, AtOnce: 1, Template: grid.Hash{1}},
+		Template: &grid.Template{Group: id, Document: "sweep"},
+	})
+	if c.job(id.Job(1)) == nil || c.job(id.Job(2)) != nil {
+		t.Fatal("not one of them has entered")
+	}
+	for now := deadline; c.groups.all[id].open() && now < deadline+grid.Minute; now++ {
+		c.Step(now, Tick{})
+	}
+	for n := 1; n <= 3; n++ {
+		if of := c.groups.all[id].of(n).State; of != grid.CancelledDeadline {
+			t.Errorf("job %d is %v", n, of)
+		}
 	}
 }
 
