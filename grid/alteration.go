@@ -18,6 +18,13 @@ type Alteration struct {
 	Queue     *QueueName `json:",omitempty"`
 }
 
+// HandedIn is what an alteration may replace of a job as it travels, as it was handed in.
+type HandedIn struct {
+	Walltime Tick
+	Queue    QueueName
+	Demand   Demand
+}
+
 // OfJob tells that the alteration is of the job as it travels: of its walltime, processes or queue.
 func (a *Alteration) OfJob() bool {
 	return a != nil && (a.Walltime != nil || a.Processes != nil || a.Queue != nil)

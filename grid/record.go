@@ -155,8 +155,10 @@ type AtHome struct {
 	// Altered is what its user wants otherwise, of the job as it travels: done when it waits here
 	// without a place; nil is nothing.
 	Altered *Alteration
-	Owed    []Owed // notices that were not sent yet
-	Removed bool   // a tombstone; the job and its files are gone, its key still counts
+	// HandedIn is what an alteration has replaced, as it was before the first: its key is of that. Nil is what Job has.
+	HandedIn *HandedIn
+	Owed     []Owed // notices that were not sent yet
+	Removed  bool   // a tombstone; the job and its files are gone, its key still counts
 	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
 	Adopted Epoch
 	// Unfenced: a site that had it at an older term was given up, and nobody has said that nothing of it runs there.

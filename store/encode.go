@@ -30,6 +30,7 @@ type recordRow struct {
 	Anyway        bool             `json:",omitempty"`
 	Unfenced      bool             `json:",omitempty"`
 	Altered       *grid.Alteration `json:",omitempty"`
+	HandedIn      *handedInRow     `json:",omitempty"`
 	Owed          []grid.Owed      `json:",omitempty"`
 	Relayed       []grid.Relayed   `json:",omitempty"`
 	Stay          *struct{}        `json:",omitempty"` // never set: it is among the decisions
@@ -138,6 +139,21 @@ type demandRow struct {
 	Measures             []grid.Measure `json:",omitempty"`
 }
 
+// handedInRow is a grid.HandedIn.
+type handedInRow struct {
+	Walltime grid.Tick
+	Queue    grid.QueueName
+	Demand   demandRow
+}
+
+func toHandedIn(h grid.HandedIn) handedInRow {
+	return handedInRow{h.Walltime, h.Queue, toDemand(h.Demand)}
+}
+
+func (r handedInRow) handedIn() grid.HandedIn {
+	return grid.HandedIn{Walltime: r.Walltime, Queue: r.Queue, Demand: r.Demand.demand()}
+}
+
 type chunkRow struct {
 	Count, Processes, Cores int
 	Memory                  int64
@@ -148,7 +164,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Certified: present(r.Certified), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
-		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, Owed: r.Owed, Relayed: r.Relayed,
+		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, HandedIn: pointed(r.HandedIn, toHandedIn), Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
@@ -229,7 +245,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
-	r.Record.Owed = r.Owed
+	r.Record.Owed, r.Record.HandedIn = r.Owed, pointed(r.HandedIn, handedInRow.handedIn)
 	r.Record.Arrived, r.Record.Hosts, r.Record.Address, r.Record.Rendezvous = r.Arrived, r.Hosts, r.Address, r.Rendezvous
 	r.Record.Relayed = r.Relayed
 	return r.Record, nil

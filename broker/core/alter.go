@@ -165,7 +165,7 @@ func (c *terms) renew(j *job) {
 	}
 	what := r.Altered.String()
 	if next, err := c.whole(j).With(*r.Altered); err == nil { // it was looked at when it was asked for
-		j.replace(next, grid.Hash{})
+		j.renewed(next)
 	}
 	r.Altered, r.Stay, j.wishes = nil, nil, grid.Alteration{}
 	j.blocked, j.trait = nil, plan.Trait{}

@@ -93,7 +93,7 @@ func (c *home) sameJobs(g *group, jobs []grid.Job) bool {
 		if j == nil || j.rec.Removed {
 			continue
 		}
-		if known := c.whole(j); !alike(&known, &jobs[i]) {
+		if known := j.handedIn(c.whole(j)); !alike(&known, &jobs[i]) {
 			return false
 		}
 	}

@@ -22,7 +22,7 @@ func (c *home) submit(e Submit) {
 			return // it could not be loaded
 		}
 		known := &j.rec
-		if of := c.whole(j); !known.Removed && !alike(&of, &e.Job) {
+		if of := j.handedIn(c.whole(j)); !known.Removed && !alike(&of, &e.Job) {
 			c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: the key is that of job %s, which another document, or the same with other arguments, asked for: 'gclient status %s' shows it; only for another job use another key", grid.ErrInvalid, id, id)})
 			return
 		}

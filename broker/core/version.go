@@ -65,9 +65,25 @@ func (c *recovery) learnVersion(from grid.PeerID, j *job, m wire.Recalled) {
 // sees to stays, and what its user has wished since this journal was put back: that is later than any version which is out.
 func (j *job) takeVersion(of grid.Job) {
 	of.Terms, of.Guaranteed, of.Coallocation = j.rec.Job.Terms, j.rec.Job.Guaranteed, j.rec.Job.Coallocation
+	j.renewed(of)
+}
+
+// renewed makes a new version the job of this home. What it was handed in with stays known, by which its key tells it again.
+func (j *job) renewed(of grid.Job) {
+	if was := &j.rec.Job; j.rec.HandedIn == nil {
+		j.rec.HandedIn = &grid.HandedIn{Walltime: was.Walltime, Queue: was.Queue, Demand: was.Demand}
+	}
 	j.replace(of, grid.Hash{})
 	if j.rec.Altered = nil; j.wishes != (grid.Alteration{}) {
 		wishes := j.wishes
 		j.rec.Altered = &wishes
 	}
+}
+
+// handedIn is a job of this home as it was handed in, of the version that there is.
+func (j *job) handedIn(of grid.Job) grid.Job {
+	if was := j.rec.HandedIn; was != nil {
+		of.Walltime, of.Queue, of.Demand = was.Walltime, was.Queue, was.Demand
+	}
+	return of
 }
