@@ -102,19 +102,21 @@ func (b claimBody) claim(c *check) Claim {
 }
 
 type supersededBody struct {
-	Job   string    `msgpack:"j,omitempty"`
-	Of    epochBody `msgpack:"f,omitempty"`
-	Epoch epochBody `msgpack:"e,omitempty"`
-	Owner string    `msgpack:"o,omitempty"`
-	Keep  bool      `msgpack:"k,omitempty"`
+	Job     string    `msgpack:"j,omitempty"`
+	Of      epochBody `msgpack:"f,omitempty"`
+	Epoch   epochBody `msgpack:"e,omitempty"`
+	Owner   string    `msgpack:"o,omitempty"`
+	Keep    bool      `msgpack:"k,omitempty"`
+	Answers uint64    `msgpack:"n,omitempty"`
 }
 
 func (b *supersededBody) message(c *check) Message {
 	return Superseded{
-		Job:   c.jobID("job", b.Job),
-		Of:    nested(c, "of", b.Of.epoch),
-		Epoch: nested(c, "epoch", b.Epoch.epoch),
-		Owner: c.optionalPeer("owner", b.Owner),
-		Keep:  b.Keep,
+		Job:     c.jobID("job", b.Job),
+		Of:      nested(c, "of", b.Of.epoch),
+		Epoch:   nested(c, "epoch", b.Epoch.epoch),
+		Owner:   c.optionalPeer("owner", b.Owner),
+		Keep:    b.Keep,
+		Answers: b.Answers,
 	}
 }

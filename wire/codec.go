@@ -147,7 +147,7 @@ func mirror(m Message) (body, error) {
 	case Recounted:
 		return &recountedBody{each(m.Claims, fromClaim), each(m.Traces, fromTrace)}, nil
 	case Superseded:
-		return &supersededBody{string(m.Job), fromEpoch(m.Of), fromEpoch(m.Epoch), string(m.Owner), m.Keep}, nil
+		return &supersededBody{string(m.Job), fromEpoch(m.Of), fromEpoch(m.Epoch), string(m.Owner), m.Keep, m.Answers}, nil
 	case Request:
 		return fromRequest(m), nil
 	case Response:

@@ -117,6 +117,9 @@ func grown() map[string]Message {
 		case Recall:
 			m.At = grid.Epoch{Term: 27_472_418}
 			later["recall-at"] = m
+		case Superseded:
+			m.Keep, m.Answers = false, 12
+			later["superseded-answers"] = m
 		case Recount:
 			m.Journal = lived
 			later["recount-journal"] = m

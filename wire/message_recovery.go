@@ -84,6 +84,8 @@ type Superseded struct {
 	Epoch grid.Epoch
 	Owner grid.PeerID
 	Keep  bool // the result that you have is kept, at your site, beside that of the job
+	// Answers is the number of the report that it answers; 0 is none, or an older broker. A run that was reported since may have been adopted.
+	Answers uint64
 }
 
 func (Superseded) Kind() Kind { return KindSuperseded }

@@ -71,7 +71,7 @@ func (d draw) message(kind Kind) Message {
 	case KindRecounted:
 		return Recounted{many(d, 5, func() Claim { return Claim{d.jobID(), d.epoch(), d.yes(), d.yes()} }), many(d, 5, func() Trace { return Trace{d.jobID(), d.epoch()} })}
 	case KindSuperseded:
-		return Superseded{d.jobID(), d.epoch(), d.epoch(), d.maybePeer(), d.yes()}
+		return Superseded{d.jobID(), d.epoch(), d.epoch(), d.maybePeer(), d.yes(), d.u64()}
 	case KindRequest:
 		return d.request()
 	case KindResponse:

@@ -268,7 +268,7 @@ func TestAJobThatWasDroppedIsNotLearntAgain(t *testing.T) {
 			c.Step(2_000_001, Message{p, k.seen})
 		}
 		answers := sentTo(c.Step(2_000_002, Message{her, report}), her)
-		over := wire.Superseded{Job: j.ID, Of: at, Epoch: at, Keep: k.state == grid.StageOut}
+		over := wire.Superseded{Job: j.ID, Of: at, Epoch: at, Keep: k.state == grid.StageOut, Answers: 3}
 		if len(answers) != 1 || (answers[0] == wire.Message(over)) != k.over {
 			t.Errorf("%s: answered %+v", k.name, answers)
 		}

@@ -57,7 +57,7 @@ func (c *home) oldClaim(from grid.PeerID, j *job, m wire.Report) {
 	if m.Cancel && c.gates.hadIt(j, from, m) {
 		c.wantGone(j, c.nameOf(from)+", which has had it")
 	}
-	answer := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner}
+	answer := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner, Answers: m.Number}
 	switch c.gates.beforeAdopting(j, from, m) {
 	case open:
 		c.adopt(j, claim{from, m})
@@ -108,7 +108,7 @@ func (c *home) afterItsEnd(from grid.PeerID, j *job, m wire.Report) {
 // claimOfEnded answers who claims a job that has ended, at an epoch that this home does not know: it was given to him in
 // a part of the journal that is lost. Nothing of it may start.
 func (c *home) claimOfEnded(from grid.PeerID, j *job, m wire.Report) {
-	over := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: grid.Epoch{Term: m.Epoch.Term + 1}}
+	over := wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: grid.Epoch{Term: m.Epoch.Term + 1}, Answers: m.Number}
 	switch {
 	case m.State == grid.StageOut:
 		c.send(from, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Closed: true})
@@ -162,7 +162,7 @@ func (c *home) refuseClaim(j *job) {
 	}
 	k := *j.claim
 	j.claim = nil
-	c.send(k.from, wire.Superseded{Job: k.m.Job, Of: k.m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner, Keep: true})
+	c.send(k.from, wire.Superseded{Job: k.m.Job, Of: k.m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner, Keep: true, Answers: k.m.Number})
 }
 
 // lostHeard: the owner of a job that was given up for lost is heard after all.
@@ -179,6 +179,6 @@ func (c *home) lostHeard(from grid.PeerID, j *job, m wire.Report) {
 		c.apply(j, from, m)
 		c.pull(j)
 	default:
-		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch})
+		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: j.rec.Epoch, Answers: m.Number})
 	}
 }

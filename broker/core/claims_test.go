@@ -71,8 +71,8 @@ func TestAClaimOfAJobThatHasEnded(t *testing.T) {
 		want       wire.Message
 	}{
 		{grid.Completed, grid.StageOut, wire.ReportAck{Closed: true, Epoch: at, Number: 9}},
-		{grid.Completed, grid.Running, wire.Superseded{Of: at, Epoch: grid.Epoch{Term: 2}}},
-		{grid.Lost, grid.Running, wire.Superseded{Of: at, Epoch: at}},
+		{grid.Completed, grid.Running, wire.Superseded{Of: at, Epoch: grid.Epoch{Term: 2}, Answers: 9}},
+		{grid.Lost, grid.Running, wire.Superseded{Of: at, Epoch: at, Answers: 9}},
 	} {
 		j := jobOf(me, "a", "1")
 		c := signed(grid.Record{

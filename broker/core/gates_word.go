@@ -125,6 +125,15 @@ func (c *gates) beforeReturning(j *job) gate {
 	return open
 }
 
+// beforeRelinquishing is what has to be known before the word of its home ends what runs here of a job that may run once: that it is the
+// answer to what was reported last. One that answers an older report may be late, and the run adopted since; the last is answered too.
+func (c *gates) beforeRelinquishing(j *job, m wire.Superseded) gate {
+	if m.Answers != 0 && m.Answers < j.rec.Report && j.rec.State >= grid.Running && !j.rec.Job.Rerunnable {
+		return overtaken
+	}
+	return open
+}
+
 // beforeReclaiming is what has to be known before a job is taken back from an owner that does not know it: it may have
 // started there.
 func (c *gates) beforeReclaiming() gate {

@@ -38,7 +38,7 @@ func (c *recovery) unknownReport(from grid.PeerID, m wire.Report) {
 	case m.Job.Site() != c.cfg.Site.Name:
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
 	case c.gates.beforeDismissing(from) == open:
-		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: m.Epoch, Keep: isResult(m)})
+		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: m.Epoch, Keep: isResult(m), Answers: m.Number})
 	default:
 		c.send(from, wire.Recall{Job: m.Job})
 	}

@@ -36,6 +36,7 @@ type ownership struct {
 		beforeGivingUp(j *job) gate
 		beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate
 		beforeLettingGo(j *job) gate
+		beforeRelinquishing(j *job, m wire.Superseded) gate
 		beforePreparing(b wire.HandoffID) gate
 		beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate
 		beforeReclaiming() gate

@@ -324,3 +324,47 @@ func TestALookAtJobsMayEnd(t *testing.T) {
 		t.Errorf("of 4 jobs %v are seen", seen)
 	}
 }
+
+// While sites are asked about a job it is found that this journal was rolled back: a branch that is lost may have given the job away. So it is not
+// ended as one that no site can run, and not offered: a place is searched for it anew when all were asked.
+func TestARoundThatWasAskedBeforeARollbackWasFound(t *testing.T) {
+	t.Parallel()
+	for name, large := range map[string]bool{"no site can run it": true, "another would": false} {
+		j := jobOf(me, "a", "1")
+		if large {
+			j.Demand.Chunks[0].Cores = 1000
+		}
+		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+		for c.search.round == nil && c.now < 1_000_000+grid.Hour {
+			at, _ := c.Next()
+			c.Step(at, Tick{})
+		}
+		c.Step(c.now+1, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+		if !c.recovery.recounting() || c.search.round == nil {
+			t.Fatal("no rollback in a round")
+		}
+		looked := shot(c.now + 1)
+		looked.Snapshot.Nodes[0].Cores = 1
+		effects := c.Step(c.now+1, looked)
+		for _, p := range []grid.PeerID{her, him, it} {
+			e := grid.Estimate{Wait: 0}
+			if large {
+				e = grid.Estimate{Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "too few"}}
+			}
+			if c.search.round != nil {
+				effects = append(effects, c.Step(c.now+1, Message{p, wire.EstimateReply{Round: c.search.round.id, Site: grid.Site{Name: "x", Processes: 4, Speed: 100}, Answers: []wire.Answer{{Job: j.ID, Estimate: e}}}})...)
+			}
+		}
+		if c.search.round != nil {
+			t.Fatal("the round goes on")
+		}
+		for _, m := range sent(effects) {
+			if _, is := m.(wire.Offer); is {
+				t.Errorf("%s: it is offered", name)
+			}
+		}
+		if r := c.jobs[j.ID]; r.rec.State != grid.Ready || r.due[onHandoff] == 0 {
+			t.Errorf("%s: it is %s, and looked after at %d: %s", name, r.rec.State, r.due[onHandoff], r.rec.Reason)
+		}
+	}
+}

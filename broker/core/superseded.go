@@ -8,7 +8,7 @@ import (
 // superseded: the home says that this site's ownership is over.
 func (c *ownership) superseded(from grid.PeerID, m wire.Superseded) {
 	j := c.job(m.Job)
-	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning || j.rec.Epoch != m.Of || m.Epoch.Before(m.Of) {
+	if j == nil || j.rec.Job.Home != from || j.rec.Role != grid.Owning || j.rec.Epoch != m.Of || m.Epoch.Before(m.Of) || c.gates.beforeRelinquishing(j, m) != open {
 		return
 	}
 	if j.rec.Superseded != m.Epoch {

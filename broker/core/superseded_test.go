@@ -72,3 +72,51 @@ func TestWhatEndedBeforeItsStartIsKeptForItsHome(t *testing.T) {
 		t.Errorf("its owner has %+v", k)
 	}
 }
+
+// A home answers that a job waits by Superseded, hears then that it has started, and adopts that run, as the job may run once. A copy of that answer
+// comes late: it ends nothing. Nor does the answer itself, if it comes after the acknowledgement. What answers the report that the job runs does.
+func TestALateSupersededEndsNoRun(t *testing.T) {
+	t.Parallel()
+	epoch, later := grid.Epoch{Term: 1, Hop: 1}, grid.Epoch{Term: 2}
+	for _, rerunnable := range []bool{false, true} {
+		for name, k := range map[string]struct {
+			answers func(waits, runs uint64) uint64
+			ends    bool
+		}{
+			"what answers that it waits":   {func(waits, _ uint64) uint64 { return waits }, rerunnable},
+			"what answers that it runs":    {func(_, runs uint64) uint64 { return runs }, true},
+			"what answers none":            {func(_, _ uint64) uint64 { return 0 }, true},
+			"what answers a later life":    {func(_, runs uint64) uint64 { return runs + 9 }, true},
+			"what answers one before that": {func(waits, _ uint64) uint64 { return waits - 1 }, rerunnable},
+		} {
+			j := jobOf(her, "b", "1")
+			j.Rerunnable = rerunnable
+			c := signed(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch, Report: 7}, Run: grid.Run{Attempt: 1, Local: "17"}})
+			waits := c.jobs[j.ID].rec.Report
+			c.Step(c.now+1, Progressed{Progress: grid.Progress{ID: c.execution.attempt(c.jobs[j.ID]), Phase: grid.Started, Started: c.now, Local: "17"}})
+			runs := c.jobs[j.ID].rec.Report
+			if c.jobs[j.ID].rec.State != grid.Running || runs <= waits {
+				t.Fatalf("it is %s, reported by %d and %d", c.jobs[j.ID].rec.State, waits, runs)
+			}
+			c.Step(c.now+1, Message{her, wire.ReportAck{Job: j.ID, Epoch: epoch, Number: runs}})
+			_, killed := only[Kill](c.Step(c.now+1, Message{her, wire.Superseded{Job: j.ID, Of: epoch, Epoch: later, Answers: k.answers(waits, runs)}}))
+			if killed != k.ends {
+				t.Errorf("rerunnable %t: %s ends it: %t", rerunnable, name, killed)
+			}
+		}
+	}
+}
+
+// A home says which report its Superseded answers.
+func TestSupersededAnswersAReport(t *testing.T) {
+	t.Parallel()
+	r := watching(her, func(r *grid.Record) { r.Epoch = grid.Epoch{Term: 3} })
+	c := bare(r)
+	m := wire.Report{Job: r.Job.ID, Epoch: grid.Epoch{Term: 1, Hop: 1}, Number: 5, State: grid.Assigned, Attempt: 1}
+	for _, m := range sentTo(c.Step(c.now+1, Message{her, m}), her) {
+		if s, is := m.(wire.Superseded); is && s.Answers == 5 {
+			return
+		}
+	}
+	t.Error("it is not said")
+}
