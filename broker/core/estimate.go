@@ -150,24 +150,34 @@ func (c *search) takeUndecided() []grid.JobID {
 			continue
 		}
 		j.queued = false
-		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning && !j.rec.CancelRequested {
-			switch hold := c.gates.beforeStart(j); hold {
-			case open:
-				ids = append(ids, id)
-			case untilDue: // it is put up again when it is due
-			case untilAll, untilReported: // it may last until an administrator does something: he reads here what
-				if why := c.gates.why(j, hold); j.rec.Reason != why {
-					j.rec.Reason = why
-					c.save(j, why)
-				}
-				c.backoff(j, onHandoff)
-			default:
-				c.backoff(j, onHandoff)
-			}
+		if c.seeks(j) {
+			ids = append(ids, id)
 		}
 	}
 	c.undecided = slices.Clone(c.undecided[n:])
 	return ids
+}
+
+// seeks tells whether a place is searched for the job now. Where something has to be known first it is put up again later. Asked before a round
+// and at its end: what was found meanwhile counts, as that the journal was rolled back.
+func (c *search) seeks(j *job) bool {
+	if j.rec.State != grid.Ready || j.rec.Role != grid.Owning || j.rec.CancelRequested {
+		return false
+	}
+	switch hold := c.gates.beforeStart(j); hold {
+	case open:
+		return true
+	case untilDue: // it is put up again when it is due
+	case untilAll, untilReported: // it may last until an administrator does something: he reads here what
+		if why := c.gates.why(j, hold); j.rec.Reason != why {
+			j.rec.Reason = why
+			c.save(j, why)
+		}
+		c.backoff(j, onHandoff)
+	default:
+		c.backoff(j, onHandoff)
+	}
+	return false
 }
 
 func (c *search) questions(r *round, m *member) []wire.Question {
@@ -276,13 +286,10 @@ func (c *search) endRound() {
 	c.disarmGeneral(roundDeadline)
 	for i, id := range r.jobs {
 		j := c.jobs[id]
-		if j == nil {
+		if j == nil || j.queued { // altered while it was asked about: of no use any more
 			continue
 		}
-		if j.queued || c.gates.beforeStart(j) == untilDue {
-			continue // altered, or kept back, while it was asked about: of no use any more
-		}
-		if j.rec.State == grid.Ready && j.rec.Role == grid.Owning {
+		if c.seeks(j) {
 			c.decide(j, c.candidates(j, r, i))
 		}
 	}
