@@ -60,6 +60,20 @@ func TestAWishOfBeforeAnotherChangeIsLate(t *testing.T) {
 	}
 }
 
+// What the last life has told is repeated to this one, which does not know that another change was made in between.
+func TestAnEchoOfTheLastLifeIsLate(t *testing.T) {
+	t.Parallel()
+	c, id, _ := homeWith(t, sameUsers)
+	c.start = c.now // as if it had just begun
+	for ago, want := range map[grid.Tick]bool{1: false, 0: true} {
+		m := holding(id, 1+uint64(ago), true)
+		m.Echo = uint64(c.start - ago)
+		if _, serves, r := hears(c, c.start+grid.Second, her, m); serves != want || !serves && r.Outcome != wire.OutcomeWorking {
+			t.Errorf("told %d ms before the start: served %t, %+v", ago, serves, r)
+		}
+	}
+}
+
 // Who asks repeats at once what he is told, as long as his user waits: not once he was told that nobody answers.
 func TestAnEchoIsRepeatedWhileTheUserWaits(t *testing.T) {
 	t.Parallel()

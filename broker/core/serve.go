@@ -78,10 +78,11 @@ func (c *relay) onRequest(from grid.PeerID, m wire.Request) {
 }
 
 // isLate: nobody may wait for that any more, and its user have been told so. Whoever still asks is told an instant of this clock, and repeats his
-// request with that at once: it is served within the time that he waits after he has heard it. A broker of before knows of no echo.
+// request with that at once: it is served within the time that he waits after he has heard it. What an earlier life has told counts for nothing, as
+// this one does not know what was altered since. A broker of before knows of no echo.
 func (c *relay) isLate(w *Wish, echo uint64) bool {
 	at := grid.Tick(min(echo, math.MaxInt64))
-	return w.changes() && echo != 0 && (at > c.now || c.now-at > requestLimit || w.Ask == wire.WishAlter && at <= c.alteredAt(w.Job))
+	return w.changes() && echo != 0 && (at > c.now || at < c.start || c.now-at > requestLimit || w.Ask == wire.WishAlter && at <= c.alteredAt(w.Job))
 }
 
 // alteredAt is when a job was altered last in this life; 0 is never. Who has asked another broker before that, which has gone silent since, may
