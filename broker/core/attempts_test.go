@@ -258,3 +258,34 @@ func TestWhatIsNotReported(t *testing.T) {
 		}
 	}
 }
+
+// An owner that was put back to before the start of a job reports first that it waits, until it has looked. Of what may run once, its user is not told
+// so, nor that it has begun a second time. What may run again may wait for that.
+func TestAStartIsNotUnsaid(t *testing.T) {
+	t.Parallel()
+	at := grid.Epoch{Term: 1, Hop: 1}
+	for _, again := range []bool{false, true} {
+		j := jobOf(me, "a", "1")
+		j.Rerunnable, j.Terms.Notify = again, nil
+		c := signed(grid.Record{
+			Job: j, State: grid.Running, Run: grid.Run{Attempt: 1, Started: 5}, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 3},
+		})
+		said := func(n uint64, s grid.State) {
+			m := wire.Report{Job: j.ID, Epoch: at, Number: n, State: s, Attempt: 1}
+			if s == grid.Running {
+				m.Started = wire.Ago{Span: c.now - 5, Known: true}
+			}
+			c.Step(c.now+1, Message{her, m})
+		}
+		for n, s := range []grid.State{grid.Ready, grid.Assigned} {
+			said(uint64(10+n), s)
+			if r := c.jobs[j.ID].rec; (r.State != grid.Running || r.Started != 5) != again {
+				t.Errorf("may run again %t: told %s it is %s, begun at %d", again, s, r.State, r.Started)
+			}
+		}
+		said(12, grid.Running)
+		if r := c.jobs[j.ID].rec; r.State != grid.Running || r.Started == 0 || r.Report != 12 {
+			t.Errorf("it runs, and is %+v", r)
+		}
+	}
+}

@@ -168,7 +168,7 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 	// An end is the last word of an owner, also of one whose journal, and with it the number of
 	// its reports, was set back: that it waits, as it says then, does not unsay that.
 	newer := m.Number > j.rec.Report || j.rec.Report == 0 || m.State == grid.StageOut && !j.bringing()
-	if newer && (m.State >= grid.Running || j.rec.State != grid.StageOut) {
+	if newer && !unsays(&j.rec, m) {
 		c.apply(j, from, m)
 	} else {
 		c.contact(j)
@@ -186,6 +186,13 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		return
 	}
 	c.send(from, c.terms.word(j, wire.ReportAck{Job: m.Job, Epoch: m.Epoch, Number: m.Number, Cancel: j.rec.Wished()}))
+}
+
+// unsays: a report says that a job waits whose end its owner has told, or its start, if it may run once. That owner was put back to before that, and
+// does not know yet what its control directory and batch system have of it.
+func unsays(r *grid.Record, m wire.Report) bool {
+	started := r.Report > 0 && r.Started > 0 && !r.Job.Rerunnable && (r.State == grid.Running || r.State == grid.Finished)
+	return m.State < grid.Running && (r.State == grid.StageOut || started)
 }
 
 // newOwner says why the one who reports is not the owner. One that the home does not
