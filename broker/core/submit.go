@@ -162,6 +162,10 @@ func (c *home) uploadDue(j *job) {
 		c.furnish(j)
 		return
 	}
+	if c.gates.beforeCancel(j) != open { // a branch of this journal that is lost may have had them, and have started it
+		c.backoff(j, onUpload)
+		return
+	}
 	why := fmt.Sprintf("its files did not come within %.0f s", c.cfg.UploadLimit.Seconds())
 	if j.rec.State == grid.StageIn && !c.groups.late(j.rec.Job.ID, why) && !c.groups.keepsBack(j.rec.Job.ID) {
 		c.execution.end(j, grid.Failed, why)

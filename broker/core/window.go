@@ -58,6 +58,8 @@ func (s *groups) due() {
 		}
 		if left := g.since + s.limit - s.jobs.instant(); left > 0 {
 			s.jobs.again(left)
+		} else if s.jobs.beforeEndingRest(g.recovered) != open {
+			s.jobs.again(grid.Second)
 		} else {
 			s.late(id.Template(), fmt.Sprintf("its files did not come within %.0f s", s.limit.Seconds()))
 		}
