@@ -72,6 +72,31 @@ func (b *Book) Listed(now grid.Tick, has map[grid.ReservationID]grid.Place, down
 	return stray
 }
 
+// Elsewhere tells that the batch system has a reservation at another place than the book, or for longer.
+func (b *Book) Elsewhere(now grid.Tick, id grid.ReservationID, at grid.Place) bool {
+	is := b.all[id]
+	if is == nil || is.Kind != grid.NodesReserved || is.Holding != grid.Placed || is.State.Over() || is.State == grid.Active {
+		return false
+	}
+	later, earlier := at.Start > max(is.Start, now), at.Start < is.Start && at.Start > now
+	return later || earlier || at.End > is.End || !within(is.Place(), at)
+}
+
+// Found takes over where the batch system has a reservation: the book is of before its change, of which its holder was told. He is told again.
+func (b *Book) Found(now grid.Tick, id grid.ReservationID, at grid.Place) {
+	if !b.Elsewhere(now, id, at) {
+		return
+	}
+	is := b.all[id]
+	if !within(grid.Place{Nodes: is.Nodes}, at) {
+		is.Cores = is.Cores * len(at.Nodes) / max(len(is.Nodes), 1)
+		is.Nodes = slices.Clone(at.Nodes)
+	}
+	is.Start, is.End, is.Reason = at.Start, at.End, "the batch system has it there: the journal was of before that"
+	is.Seq++
+	b.changed[id] = true
+}
+
 // Entered tells that others than its holder are in a reservation by its name, of which the holder is told; false is no news.
 func (b *Book) Entered(id grid.ReservationID, why string) bool {
 	is := b.all[id]

@@ -40,6 +40,10 @@ func (c *gates) beforeStrays() gate {
 	return open
 }
 
+// beforeLosing is what has to be known before a reservation is lost of which the batch system has made something else, as the book says: what the
+// members saw of this journal, which may be of before a change.
+func (c *gates) beforeLosing() gate { return c.beforeSearch() }
+
 // beforeSweep is what has to be known before folders are put aside that no record needs: start tokens lie there.
 func (c *gates) beforeSweep() gate {
 	if c.recovery.recounting() {

@@ -58,6 +58,7 @@ type kernel struct {
 	}
 	// And the book of reservations follows one that is for such.
 	reserver interface {
+		branchLost()
 		jobSaved(j *job)
 	}
 	// So do the budgets of users, of all.

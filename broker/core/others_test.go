@@ -35,6 +35,7 @@ func (o *others) lienFor(_ *job, _ *grid.Candidate) *grid.Refusal { return nil }
 func (o *others) shortFor(*job, *grid.Candidate) *grid.Refusal    { return nil }
 func (o *others) beyond(*grid.Job) *grid.Refusal                  { return nil }
 func (o *others) jobSaved(_ *job)                                 {}
+func (o *others) branchLost()                                     {}
 func (o *others) dropped(_ *job)                                  {}
 
 // what is needed of estimator

@@ -34,6 +34,7 @@ type reservations struct {
 	listing bool                        // the batch system is being asked for its list
 	listed  grid.Tick                   // when it was last known
 	unsure  bool                        // whether it still has what is in no book
+	behind  bool                        // the journal was rolled back: what it has next counts for more than the book
 
 	uplink     map[grid.PeerID]int64 // what is reserved of it, as it was told
 	uplinkRest int64
@@ -47,6 +48,7 @@ type reservations struct {
 		unreserved(job grid.JobID, why string)
 	}
 	gates interface {
+		beforeLosing() gate
 		beforeStrays() gate
 		reserving(r reserve.Rules) reserve.Rules
 	}
@@ -64,6 +66,8 @@ type bookWork struct {
 	repeats int
 	state   grid.ReservationState // as it was saved last
 	gives   []plan.Displaced      // who gives way to it
+
+	recovered bool // it was in the journal when this life began
 }
 
 // pendingReserve asks for nodes that are to be found.
@@ -93,7 +97,8 @@ func (c *reservations) take(list []grid.Reservation) {
 	own := slices.DeleteFunc(slices.Clone(list), func(r grid.Reservation) bool { return r.Site != c.cfg.Self })
 	c.book = reserve.New(rules, own)
 	for _, r := range own {
-		c.work(r.ID).state = r.State
+		w := c.work(r.ID)
+		w.state, w.recovered = r.State, true
 	}
 }
 
@@ -138,6 +143,12 @@ func (c *reservations) boot(Boot) {
 func (c *reservations) rules(e ReservingChanged) {
 	c.book.SetRules(c.now, c.gates.reserving(e.Rules))
 	c.settle()
+}
+
+// branchLost: the journal was rolled back. A reservation may have been changed since, by the word of its holder, which the batch system knows.
+func (c *reservations) branchLost() {
+	c.behind = true
+	c.list()
 }
 
 // due does what is due by time.

@@ -94,7 +94,18 @@ func (c *reservations) compare(e ReservationsListed) {
 			down[h.ID] = string(h.Down[0])
 		}
 	}
-	underWay := func(id grid.ReservationID) bool { return c.at[id] != nil && c.at[id].asked > 0 }
+	hold := c.gates.beforeLosing()
+	underWay := func(id grid.ReservationID) bool {
+		w := c.at[id]
+		at, there := has[id]
+		return w != nil && (w.asked > 0 || w.recovered && hold != open && there && c.book.Elsewhere(c.now, id, at))
+	}
+	for id, at := range has {
+		if w := c.at[id]; c.behind && w != nil && w.recovered && w.asked == 0 {
+			c.book.Found(c.now, id, at)
+		}
+	}
+	c.behind = false
 	strays := c.book.Listed(c.now, has, down, underWay)
 	c.unsure = len(strays) > 0
 	for _, id := range strays {

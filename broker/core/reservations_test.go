@@ -137,6 +137,7 @@ func TestAStrayReservationIsNotForgotten(t *testing.T) {
 type rolledBack struct{ *gates }
 
 func (rolledBack) beforeStrays() gate { return untilAll }
+func (rolledBack) beforeLosing() gate { return untilAll }
 
 // A demand is met by whole nodes, beside what is reserved already; also where no job can ask for nodes of its own.
 func TestNodesAreFound(t *testing.T) {

@@ -108,6 +108,7 @@ func (c *recovery) doubtAll(at grid.JournalID) {
 	since := c.branchedOff(at)
 	c.saveState()
 	c.wholes.branchLost()
+	c.reserver.branchLost()
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
 			c.ownership.sendAbort(c.ownership.handoffID(j), "its journal was rolled back")
@@ -181,6 +182,7 @@ func (c *recovery) recoverRollback() {
 	if c.state.RolledBack != 0 {
 		c.awaitAll("that was found before the last start")
 		c.rolled.lost = slices.Clone(c.state.Behind)
+		c.reserver.branchLost()
 		c.recount()
 	}
 }
