@@ -103,6 +103,7 @@ func (s *site) factsNow() grid.Site {
 func (s *site) netmonConfig() netmon.Config {
 	return netmon.Config{
 		Dialer: s.overlay, TimeShare: s.cfg.Netmon.TimeShare, BytesPerHour: s.cfg.Netmon.BytesPerHour,
+		Quiet:   s.cfg.Netmon.quiet(),
 		Streams: s.stager.Streams,
 		Busy:    s.stager.Moving,
 		Changed: func(p grid.PeerID, l grid.Link) { s.broker.Post(core.LinkChanged{Peer: p, Link: l}) },

@@ -186,9 +186,12 @@ type ReevaluationConfig struct {
 // NetmonConfig bounds what measuring costs. More of either finds a change of the
 // network sooner.
 type NetmonConfig struct {
-	TimeShare    float64 // of the time, in which a measurement may be under way; 0 to 0.5
+	TimeShare    float64 // of the time, in which a measurement may be under way; 0 to 0.5; 0 learns from real transfers only
 	BytesPerHour int64   // sent to each neighbour for measuring; 0 learns from real transfers only
 }
+
+// quiet tells that nothing is sent to learn the bandwidth.
+func (n NetmonConfig) quiet() bool { return n.TimeShare == 0 || n.BytesPerHour == 0 }
 
 // Default is the configuration of a site in dir whose file says nothing.
 func Default(dir string) Config {

@@ -166,6 +166,10 @@ operating_system: Solaris
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("\n got %+v\nwant %+v", c, want)
 	}
+	half := NetmonConfig{TimeShare: 0.01}
+	if usual := Default("/site").Netmon; !c.Netmon.quiet() || !half.quiet() || usual.quiet() {
+		t.Errorf("without bytes or time it is not quiet, or %+v is", usual)
+	}
 }
 
 func manyNodes(n int) string {

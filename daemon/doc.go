@@ -77,7 +77,7 @@
 //	estimate_deadline: SPAN
 //	forget_after: SPAN           left out: never
 //	reevaluation: {interval: SPAN, settle: SPAN, margin: SPAN, cooldown: SPAN, soon: SPAN, tell: SPAN}
-//	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}
+//	netmon: {time_share: NUMBER, bytes_per_hour: SIZE}  where one is 0, the round trip is measured, and rates are learned from files alone
 //	outbound: [NETWORK, …]       that users may reach by this site (URIs of files, webhooks) although they are
 //	                             not of the public internet, such as 10.0.0.0/8 or 127.0.0.1; left out: none
 //	files: FILES                 of the URIs in jobs

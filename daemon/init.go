@@ -225,7 +225,7 @@ neighbours: neighbours.yaml
 # tell: how often neighbours hear at most when jobs would start here, such as 2s; 0s: never, and each search asks all.
 # reevaluation: {interval: 1m, settle: 5s, margin: 30s, cooldown: 5s, soon: 15s, tell: 2s}
 
-# What measuring the network may cost: a share of the time, and bytes to each neighbour.
+# What measuring the network may cost: a share of the time, and bytes to each neighbour; 0 learns from files alone.
 # netmon: {time_share: 0.01, bytes_per_hour: 3MiB}
 
 # debug, info, warn or error

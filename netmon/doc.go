@@ -65,6 +65,7 @@
 // after a first burst that lets a new link be measured at once. Half of the bytes are the largest size's, a quarter the next one's, and so
 // on: on a way where nothing is as expected each size is still measured, and a change is looked at with four messages of each at once, if these are 2 MiB or less. Sizes that would take
 // longer than MaxProbe even if each of their streams went as fast as one are not sent, nor any while files move (Busy), for twenty intervals at most.
+// With Quiet only the round trip and the smallest size are measured.
 // A site probes one link at a time, in the order in which they are due. Who cannot be opened gives his turn up after 2 s, or longer the more often
 // that has failed (10 s at most), and who falls silent after four times what a message was to take.
 package netmon

@@ -39,6 +39,8 @@ type Config struct {
 	TimeShare float64
 	// BytesPerHour that the probes of one link may send; 3 MiB, after a first round: with gossip a neighbour costs less than 1 KiB/s.
 	BytesPerHour int64
+	// Quiet sends no message that is larger than the first of Sizes: the round trip is measured, and the rates are learned from transfers alone.
+	Quiet bool
 	// Interval after which a size is measured again, cost allowing; 1 minute. While all is as expected it grows.
 	Interval time.Duration
 	// MaxProbe is the predicted duration beyond which a size is not sent; 5 s.

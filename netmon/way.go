@@ -319,7 +319,7 @@ func (w *way) expense(now time.Time, k int) float64 {
 // when the smaller ones are known, because they tell what it will cost.
 func (w *way) next(now time.Time) (k int, at time.Time, ok bool) {
 	for i, z := range w.cfg.Sizes {
-		if i > 0 && w.predicted(now, i) > w.cfg.MaxProbe {
+		if i > 0 && (w.cfg.Quiet || w.predicted(now, i) > w.cfg.MaxProbe) {
 			continue
 		}
 		due := now

@@ -334,14 +334,26 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 // Know makes other a member of s, by the two commands an administrator uses.
 // Options are flags of `gbroker neighbour add`.
 func (s *Site) Know(ctx context.Context, other *Site, options ...string) error {
-	id := other.Admin(ctx, "id", "--config", other.Config())
-	if id.Code != 0 {
-		return fmt.Errorf("gbroker id at %s: %s", other.Name, id.Stderr)
+	id, err := other.id(ctx)
+	if err != nil {
+		return err
 	}
+	return s.add(ctx, id, options)
+}
+
+// id is the line by which others add this site.
+func (s *Site) id(ctx context.Context) (string, error) {
+	id := s.Admin(ctx, "id", "--config", s.Config())
+	if id.Code != 0 {
+		return "", fmt.Errorf("gbroker id at %s: %s", s.Name, id.Stderr)
+	}
+	return strings.TrimSpace(id.Stdout), nil
+}
+
+func (s *Site) add(ctx context.Context, line string, options []string) error {
 	args := append([]string{"neighbour", "add", "--config", s.Config()}, options...)
-	add := s.Admin(ctx, append(args, strings.TrimSpace(id.Stdout))...)
-	if add.Code != 0 {
-		return fmt.Errorf("gbroker neighbour add at %s: %s", s.Name, add.Stderr)
+	if r := s.Admin(ctx, append(args, line)...); r.Code != 0 {
+		return fmt.Errorf("gbroker neighbour add at %s: %s", s.Name, r.Stderr)
 	}
 	return nil
 }

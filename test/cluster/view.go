@@ -186,6 +186,17 @@ type Line struct {
 // Introduce adds lines: those of a site in their order, the sites side by side. A site that has a line about another waits
 // for a moment until it hears it, which it does when the other has one too.
 func Introduce(ctx context.Context, lines ...Line) error {
+	ids := map[*Site]string{}
+	for _, l := range lines {
+		if ids[l.Of] != "" {
+			continue
+		}
+		id, err := l.Of.id(ctx)
+		if err != nil {
+			return err
+		}
+		ids[l.Of] = id
+	}
 	errs := make([]error, len(lines))
 	var all sync.WaitGroup
 	begun := map[*Site]bool{}
@@ -197,7 +208,7 @@ func Introduce(ctx context.Context, lines ...Line) error {
 		all.Go(func() {
 			for i, l := range lines {
 				if l.At == one.At {
-					errs[i] = l.At.Know(ctx, l.Of, l.Options...)
+					errs[i] = l.At.add(ctx, ids[l.Of], l.Options)
 				}
 			}
 		})

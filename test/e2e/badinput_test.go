@@ -250,6 +250,7 @@ func TestBadMessages(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
 	s := newSite(t, dir, "s", cluster.Options{More: "log: {level: debug}\n"})
+	s.Env = nil // its memory is looked at
 	start(t, s)
 	m := newMember(t, dir, s)
 	hello := frame(t, wire.Hello{Program: "test", Site: grid.Site{Name: "m", Processes: 1, Speed: 1}, Clock: grid.InstantOf(time.Now())})

@@ -30,7 +30,7 @@ func noise(t *testing.T, dir, name string, n int) []byte {
 func TestBandwidthDecides(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1, More: measuring})
 	slow := newSite(t, dir, "aslow", cluster.Options{Nodes: 1, Cores: 2})
 	fast := newSite(t, dir, "bfast", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, home, slow, fast)
@@ -59,7 +59,7 @@ func TestBandwidthDecides(t *testing.T) {
 func TestDeliveryTooDear(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1, More: measuring})
 	other := newSite(t, dir, "other", cluster.Options{Nodes: 1, Cores: 1})
 	start(t, home, other)
 	know(t, line(home, other, "--rate-limit", "200kB/s"), line(other, home))
@@ -136,7 +136,7 @@ func TestTies(t *testing.T) {
 	t.Parallel()
 	const speed = 1.0004
 	dir := place(t)
-	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1, More: measuring})
 	zeta := newSite(t, dir, "zeta", cluster.Options{Nodes: 1, Cores: 2})
 	alpha := newSite(t, dir, "alpha", cluster.Options{Nodes: 1, Cores: 2, Speed: speed})
 	start(t, home, zeta, alpha)
@@ -184,7 +184,7 @@ func TestTies(t *testing.T) {
 func TestDeliveryIsTrue(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1, More: measuring})
 	other := newSite(t, dir, "other", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, home, other)
 	know(t, line(home, other, "--rate-limit", "2MB/s"), line(other, home))

@@ -20,7 +20,7 @@ func TestSitesThatAreDown(t *testing.T) {
 	}
 	t.Parallel()
 	dir := place(t)
-	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1, More: measuring})
 	never := newSite(t, dir, "never", cluster.Options{Nodes: 1, Cores: 2, Speed: 9})
 	killed := newSite(t, dir, "killed", cluster.Options{Nodes: 1, Cores: 2, Speed: 9})
 	honest := newSite(t, dir, "honest", cluster.Options{Nodes: 1, Cores: 2})
@@ -81,7 +81,7 @@ func TestHangingSite(t *testing.T) {
 	}
 	t.Parallel()
 	dir := place(t)
-	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
+	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1, More: measuring})
 	hangs := newSite(t, dir, "hangs", cluster.Options{Nodes: 1, Cores: 2, Speed: 9})
 	honest := newSite(t, dir, "honest", cluster.Options{Nodes: 1, Cores: 2})
 	start(t, home, hangs, honest)

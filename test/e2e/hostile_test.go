@@ -17,6 +17,7 @@ func TestHostileMember(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
 	s := newSite(t, dir, "victim", cluster.Options{Nodes: 1, Cores: 2})
+	s.Env = nil // its memory is looked at
 	start(t, s)
 	l := newLiar(t, dir, "hostile", func(*liar, grid.PeerID, wire.Message) {}, s)
 	must(t, s.Sees(t.Context(), patience, "hostile"))

@@ -57,14 +57,28 @@ func place(t *testing.T) string {
 	return dir
 }
 
+// Most sites send nothing to learn the bandwidth, which on loopback takes more of the processor than all else they do in
+// their first minute: 20 MiB go to each neighbour. Who is about it has measuring as the More of its options.
+const (
+	quiet     = "netmon: {bytes_per_hour: 0}\n"
+	measuring = "netmon: {bytes_per_hour: 3MiB}\n" // as is the default
+)
+
+// seldom lets a daemon collect garbage a fourth as often, as it lives for seconds; not where its memory is looked at.
+const seldom = "GOGC=400"
+
 // newSite makes a site in a folder of dir (see [place]); [start] starts it. After the
 // test its daemon and its jobs are ended; a failed test shows the end of its log.
 func newSite(t *testing.T, dir, name string, o cluster.Options) *cluster.Site {
 	t.Helper()
+	if !strings.Contains(o.More, "netmon:") {
+		o.More = quiet + o.More
+	}
 	s, err := cluster.Init(t.Context(), programs, dir, name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Env = []string{seldom}
 	t.Cleanup(func() {
 		if s.PID() != 0 {
 			s.Signal(syscall.SIGCONT) // a test may have stopped it

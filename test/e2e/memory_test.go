@@ -33,7 +33,11 @@ func TestMemory(t *testing.T) {
 	}
 	t.Parallel()
 	dir := place(t)
-	a, b := pair(t, dir)
+	a := newSite(t, dir, "a", cluster.Options{Nodes: 1, Cores: 1, More: machine("x86_64") + measuring})
+	b := newSite(t, dir, "b", cluster.Options{Nodes: 1, Cores: 1, More: machine("arm") + measuring})
+	a.Env, b.Env = nil, nil // as people run them
+	start(t, a, b)
+	introduce(t, a, b)
 	size := inputSize(t)
 	file := filepath.Join(dir, "large.bin")
 	must(t, os.WriteFile(file, nil, 0o644))
