@@ -56,7 +56,7 @@ check:
 # The last line is "N passed, N failed, N skipped". go vet has run over all (check): the tests leave it out. The house rules and the import
 # test are tests too: test/house. What is in ALONE has no goroutines, so the race detector has
 # nothing to find there, and makes it some ten times slower; so has what is called TestSerial in the other
-# packages. The tests of the programs in bin/, WHOLE, have no detector either; they, whose
+# packages. TestLarge is what takes long of what smaller tests of its package show under the detector. The tests of the programs in bin/, WHOLE, have no detector either; they, whose
 # clocks are real, run beside what takes one core, and before the others with real clusters. Tests keep little and throw away
 # much: they, and the linker, collect garbage a fifth as often as they would (RARE). The programs of WHOLE do not: their memory is looked at.
 ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./pbs/dialect ./test/house ./test/man
@@ -67,7 +67,8 @@ WIDE = ./test/wan
 # three times as long, and signatures ten times.
 CALM = -gcflags=modernc.org/...=-race=false -gcflags=crypto/internal/...=-race=false -gcflags=github.com/mr-tron/...=-race=false
 RARE = env GOGC=400
-SERIAL = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestSerial' -- '*_test.go'))))
+LARGE = ^Test(Serial|Large)
+UNRACED = $(addprefix ./,$(sort $(dir $(shell git grep -lE '^func Test(Serial|Large)' -- '*_test.go'))))
 
 test: export GBROKER_PROGRAMS = $(CURDIR)/bin
 test: tools check build
@@ -75,7 +76,7 @@ test: tools check build
 	@race='-race $(CALM)'; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE) $(WHOLE) $(WIDE))"); \
 	bin/count go test -vet=off -timeout 30m -json : $(WHOLE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json : $(ALONE) \
-	then $(RARE) go test -vet=off $$race -p 2 -timeout 30m -json -skip '^TestSerial' : $$rest -- $(RARE) go test -vet=off $$race -timeout 30m -json -skip '^TestSerial' : $(WIDE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '^TestSerial' : $(SERIAL)
+	then $(RARE) go test -vet=off $$race -p 2 -timeout 30m -json -skip '$(LARGE)' : $$rest -- $(RARE) go test -vet=off $$race -timeout 30m -json -skip '$(LARGE)' : $(WIDE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '$(LARGE)' : $(UNRACED)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h

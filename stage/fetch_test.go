@@ -268,7 +268,7 @@ func TestDiscardDoesNotWaitForThePeer(t *testing.T) {
 }
 
 // Does a large file stay out of memory?
-func TestFetchMemory(t *testing.T) {
+func TestLargeFetch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves 256 MiB")
 	}

@@ -32,7 +32,7 @@ func (c shared) Read(p []byte) (int, error) {
 
 // Of twelve fetches of jobs from one peer at once, over one link and more streams than it serves, none waits for the others, whether
 // their files are few or many. One that begins before the others has asked for more by the time they come.
-func TestFetchesShareALink(t *testing.T) {
+func TestLargeFetchesShareALink(t *testing.T) {
 	t.Parallel()
 	const size, jobs, perSecond = 12 << 20, 12, 32 << 20 // what a processor does under the race detector is little beside
 	n := newNetwork(t)

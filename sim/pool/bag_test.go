@@ -32,7 +32,7 @@ func bags(t *testing.T, knows Information, seeds int, of func(*BagOutcome) float
 }
 
 // Each kind of replication is good for what it is made for: copies save tasks that are cut off, restarts lose none, and who knows all wastes least.
-func TestReplicationInABag(t *testing.T) {
+func TestLargeReplicationInABag(t *testing.T) {
 	t.Parallel()
 	lost := bags(t, None, 16, func(o *BagOutcome) float64 { return float64(o.Lost) })
 	if lost[pool.WQR] >= lost[pool.NoReplication] || lost[pool.WQRR] != 0 || lost[pool.WQRFT] != 0 {

@@ -50,7 +50,7 @@ func TestSerialPublishedFigures(t *testing.T) {
 }
 
 // On weak computers no job can be in time: they harm a rule that gives them work, and no other.
-func TestWeakComputers(t *testing.T) {
+func TestLargeWeakComputers(t *testing.T) {
 	t.Parallel()
 	m := Published()
 	few := failures(t, m, 2, "fcfs")
@@ -121,7 +121,7 @@ func TestResultsDoNotDependOnWorkers(t *testing.T) {
 }
 
 // Each job has one fate, and what is useful is no more than there is.
-func TestFates(t *testing.T) {
+func TestLargeFates(t *testing.T) {
 	t.Parallel()
 	for _, sigma := range []float64{0, 0.3} {
 		for _, knows := range []Information{Forecast, Full, None} {
@@ -144,7 +144,7 @@ func TestFates(t *testing.T) {
 }
 
 // Where jobs are cut, weak computers help.
-func TestPartsMakeWeakComputersUseful(t *testing.T) {
+func TestLargePartsMakeWeakComputersUseful(t *testing.T) {
 	t.Parallel()
 	m := Published()
 	m.Weak, m.Arrivals = 100, Enlarged

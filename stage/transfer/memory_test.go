@@ -144,7 +144,7 @@ func ways(tb testing.TB, size int64) map[string]func() (int64, error) {
 }
 
 // Whatever the scheme, a file is never in memory as a whole.
-func TestMemoryIsBounded(t *testing.T) {
+func TestLargeFilesInLittleMemory(t *testing.T) {
 	const size, most = 96 << 20, 48 << 20
 	for name, bring := range ways(t, size) {
 		t.Run(strings.ReplaceAll(name, " ", "/"), func(t *testing.T) {
