@@ -162,8 +162,12 @@ func (c *terms) weigh(j *job) {
 		case r.State.Terminal():
 			c.forgetWait(j, d)
 		case v == isNever && r.Role == grid.Owning && r.State < grid.Running && !r.CancelRequested:
-			c.fail(j, why)
-			return
+			if c.gates.beforeCancel(j) == open { // else a branch of this journal that is lost may have started it
+				c.fail(j, why)
+				return
+			}
+			c.backoff(j, onNever)
+			left = append(left, d)
 		case v == isMet:
 			met = append(met, d)
 		default:

@@ -20,10 +20,6 @@ const maxFails = 20
 
 // launch puts a new attempt into the local queue.
 func (c *execution) launch(j *job, why string) {
-	if j.fails >= maxFails {
-		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
-		return
-	}
 	switch hold := c.gates.beforeStart(j); hold {
 	case open:
 	case untilDue:
@@ -32,6 +28,10 @@ func (c *execution) launch(j *job, why string) {
 		return
 	default:
 		c.await(j, c.gates.why(j, hold))
+		return
+	}
+	if j.fails >= maxFails {
+		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
 		return
 	}
 	j.awaits = false

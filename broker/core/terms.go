@@ -37,6 +37,7 @@ type terms struct {
 	}
 	gates interface {
 		beforeAcknowledging(j *job, m wire.Report) gate
+		beforeCancel(j *job) gate
 		beforeChanging(j *job, by grid.Relayed) gate
 		beforeDepending(v verdict) verdict
 		beforeOverdue(j *job) gate
@@ -68,6 +69,7 @@ func (c *terms) routes(r *routes) {
 	onJob(r, onDue, c.due)
 	onJob(r, onNotice, c.noticeDue)
 	onJob(r, onDeadline, c.deadlineDue)
+	onJob(r, onNever, func(j *job) { c.weighed = append(c.weighed, j.rec.Job.ID) })
 	r.after = append(r.after, c.settleDependencies)
 }
 

@@ -1,0 +1,120 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// The files of a job have come, and it has started elsewhere, in a branch of the journal that is lost. In this one they do not come in time: its user
+// is not told that it has failed before all were asked.
+func TestFilesThatALostBranchHad(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	j.Inputs = grid.Manifest{{Path: "in", Size: 5}}
+	c := signed(grid.Record{Job: j, State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	c.Step(c.now+1, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}}})
+	if !c.recovery.recounting() {
+		t.Fatal("no rollback is found")
+	}
+	late := func(span grid.Tick) grid.State {
+		for end := c.now + span; c.now < end; {
+			at, _ := c.Next()
+			c.Step(at, Tick{})
+		}
+		return c.jobs[j.ID].rec.State
+	}
+	if s := late(2 * c.cfg.UploadLimit); s != grid.StageIn {
+		t.Errorf("while others are asked it is %s", s)
+	}
+	for _, p := range []grid.PeerID{her, him, it} {
+		c.Step(c.now+1, Message{p, wire.Recounted{}})
+	}
+	if s := late(2 * c.cfg.RetryMax); s != grid.Failed {
+		t.Errorf("when all have answered it is %s", s)
+	}
+}
+
+// The same of the files of a sweep, whose jobs such a branch may have made.
+func TestFilesOfASweepThatALostBranchHad(t *testing.T) {
+	t.Parallel()
+	c, e := sweeping(3)
+	c.Step(c.now+1, e)
+	g := c.groups.all[e.Group.ID]
+	g.recovered, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
+	for end := c.now + 2*c.cfg.UploadLimit; c.now < end; {
+		at, _ := c.Next()
+		c.Step(at, Tick{})
+	}
+	if !g.open() {
+		t.Fatal("while others are asked its jobs are FAILED")
+	}
+	c.recovery.rolled = nil
+	for end := c.now + grid.Minute; c.now < end; {
+		at, _ := c.Next()
+		c.Step(at, Tick{})
+	}
+	if g.open() || g.of(1).State != grid.Failed {
+		t.Errorf("when all have answered it is open %t", g.open())
+	}
+}
+
+// The same of the files of a job of a sweep, which cannot be laid down here.
+func TestFilesThatCannotBeLaidDownAfterARollback(t *testing.T) {
+	t.Parallel()
+	c, e := sweeping(1)
+	one := e.Group.ID.Job(1)
+	c.Step(c.now+1, e)
+	c.Step(c.now+1, Uploaded{Token: 2, Job: e.Group.ID.Template(), Inputs: e.Template.Inputs})
+	j := c.jobs[one]
+	j.rec.Uncertain, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
+	for range 2 * maxFinal {
+		c.Step(c.now+1, Furnished{Job: one, Err: "no such file", Final: true})
+	}
+	if j.rec.State != grid.StageIn || j.due[onUpload] == 0 {
+		t.Fatalf("while others are asked it is %s, looked after at %d", j.rec.State, j.due[onUpload])
+	}
+	j.rec.Uncertain, c.recovery.rolled = false, nil
+	if c.Step(c.now+1, Furnished{Job: one, Err: "no such file", Final: true}); j.rec.State != grid.Failed {
+		t.Errorf("when all have answered it is %s", j.rec.State)
+	}
+}
+
+// The same of what a job waits for, and can never come true.
+func TestADependencyThatIsNeverMetAfterARollback(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	first := jobOf(me, "a", "1")
+	c.handIn(t, first)
+	c.handIn(t, withTerms("2", grid.Terms{After: []grid.Dependency{{Kind: grid.AfterOK, On: string(first.ID)}}}))
+	j := c.jobs[jobOf(me, "a", "2").ID]
+	j.rec.Uncertain, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
+	c.execution.end(c.jobs[first.ID], grid.Failed, "it had no luck")
+	for end := c.now + grid.Minute; c.now < end; {
+		at, _ := c.Next()
+		c.Step(at, Tick{})
+	}
+	if j.rec.State != grid.Ready {
+		t.Fatalf("while others are asked it is %s", j.rec.State)
+	}
+	j.rec.Uncertain, c.recovery.rolled = false, nil
+	for end := c.now + 2*c.cfg.RetryMax; c.now < end && j.rec.State == grid.Ready; {
+		at, _ := c.Next()
+		c.Step(at, Tick{})
+	}
+	if j.rec.State != grid.Failed {
+		t.Errorf("when all have answered it is %s", j.rec.State)
+	}
+}
+
+// The same of attempts that failed too often.
+func TestTooManyAttemptsBeforeARollbackIsFound(t *testing.T) {
+	t.Parallel()
+	c := signed(runningHere(func(r *grid.Record) { r.State, r.Started, r.Local = grid.Assigned, 0, "" }))
+	j := c.sorted()[0]
+	j.fails, j.rec.Uncertain, c.recovery.rolled = maxFails, true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
+	if c.execution.launch(j, "again"); j.rec.End != 0 {
+		t.Errorf("while others are asked it has ended %s", j.rec.End)
+	}
+}
