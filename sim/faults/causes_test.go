@@ -179,26 +179,30 @@ func TestFailedThoughItEnded(t *testing.T) {
 	}
 }
 
-// What has started ends by its deadline when that has come, by a clock of some site.
+// What has started ends by its deadline when that has come, by the clock of a site that has the job.
 func TestADeadlineThatHasNotCome(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		starts   int
-		clock    grid.Tick
-		violated bool
+		starts, deadline int
+		violated         bool
 	}{
-		"it has come":                            {1, at(600), false},
-		"it has not":                             {1, at(580), true},
-		"it may have, as words of it take time":  {1, at(590), false},
-		"it has not, and no site could be early": {0, at(100), false},
+		"it has come":                            {1, 1000, false},
+		"it has not":                             {1, 1001, true},
+		"there is none at the site":              {1, 0, true},
+		"it has not, and no site could be early": {0, 1001, false},
 	} {
 		x := newScene(t)
-		x.f.asked.terms.Deadline, x.b.latest = at(600), c.clock
+		x.f.asked.terms.Deadline = at(5000)
 		for range c.starts {
 			s := began(100, x.b, 1)
 			s.ended = at(300)
 			x.f.starts = append(x.f.starts, s)
 		}
+		j := grid.Job{ID: "job", Home: x.a.peer}
+		if c.deadline != 0 {
+			j.Terms.Deadline = x.b.host.now() + grid.Tick(c.deadline-1000)*grid.Second
+		}
+		x.w.truth.saved(x.b, []grid.Change{grid.Saved(&grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}}})})
 		x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.CancelledDeadline, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 		if v := x.w.result.Violation; (v != nil) != c.violated {
 			t.Errorf("%s: %+v", name, v)

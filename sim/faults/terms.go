@@ -35,6 +35,7 @@ type asked struct {
 	owned      bool        // by the home's journal, at home
 	place      place       // that it had there last
 	latest     grid.Tick   // that its home's clock has shown at a save of the job
+	overdue    bool        // by the clock of a site its deadline there had come, at a save of the job
 	letGo      bool        // its user wants it released, and does not want it held any more
 	released   bool        // and was told that it is
 	releasedAt grid.Tick   // when that was

@@ -87,7 +87,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		if f.asked.terms.Deadline == 0 {
 			w.violate("S14", f.id, "%s is told to be %s, and has no deadline", f.id, r.State)
 		}
-		if len(f.starts) > 0 && !w.reached(f.asked.terms.Deadline) { // one that never started may have had no site in time
+		if len(f.starts) > 0 && !f.asked.overdue { // one that never started may have had no site in time
 			w.violate("S14", f.id, "%s is told to be %s, has started, and its deadline has come by no clock", f.id, r.State)
 		}
 	case grid.Failed:
@@ -100,14 +100,6 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		}
 	}
 }
-
-// reached: by the clock of a site an instant has come, but for what words about it may differ from one another.
-func (w *world) reached(at grid.Tick) bool {
-	return slices.ContainsFunc(w.sites, func(s *site) bool { return s.latest >= at-wordsDiffer })
-}
-
-// wordsDiffer is by how much the deadline of a job may differ between its home and its owner.
-const wordsDiffer = 10 * grid.Second
 
 // refusedAt: a batch system has refused to take it, last at that epoch.
 func (f *fact) refusedAt(e grid.Epoch) bool { return f.refused != (grid.Epoch{}) && f.refused == e }

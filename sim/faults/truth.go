@@ -249,7 +249,6 @@ func (t *truth) ended(s *site, l *local, p grid.Progress) {
 func (t *truth) saved(one *site, changes []grid.Change) {
 	t.groupsSaved(one, changes)
 	s, first := one.principal(), one.of == nil
-	s.latest = max(s.latest, one.host.now())
 	for _, c := range changes {
 		if site, is := c.Record.(*grid.SiteState); is {
 			s.w.tell(s, "saves that it is drained: %v", site.Draining)
@@ -289,6 +288,9 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 		}
 		if s.w.tracing() {
 			s.w.tell(s, "saves %s: %s", id, sayRecord(s, r))
+		}
+		if d := r.Job.Terms.Deadline; d != 0 && one.host.now() >= d { // a clock that is set moves what was reckoned by it before
+			f.asked.overdue = true
 		}
 		if s == f.home {
 			f.asked.latest = max(f.asked.latest, one.host.now())

@@ -67,7 +67,6 @@ type site struct {
 	drained    bool                      // as its administrator has said
 	lapses     []lapse                   // what it has lost the knowledge of
 	asks       grid.Tick                 // since when its broker knows that, and asks all; 0: it does not
-	latest     grid.Tick                 // its clock at a save, at most
 	forgot     map[grid.PeerID]grid.Tick // members, by its administrator, and when he said so last
 	forgetting map[grid.PeerID]bool      // that was said, and is not answered
 	fenced     map[grid.PeerID]grid.Tick // of these, those that were said to be fenced off
