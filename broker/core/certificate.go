@@ -280,10 +280,14 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 		c.send(from, wire.Error{Of: wire.KindMoved, Job: m.Job, Why: why.String()})
 		return
 	}
+	c.send(from, ack)
+	if c.gates.forgotRun(j, from, last) {
+		c.home.runForgotten(j)
+		return
+	}
 	if j.rec.CancelRequested {
 		c.home.pursueCancel(j)
 	}
-	c.send(from, ack)
 }
 
 // onMovedAck ends the telling of a former owner.

@@ -155,6 +155,12 @@ func (c *home) keepRun(j *job) {
 	c.save(j, "another was to start it, by a part of a journal that is lost: what runs goes on at a new term")
 }
 
+// runForgotten: nothing is left of the run that was kept, and it may not run twice.
+func (c *home) runForgotten(j *job) {
+	j.rec.Reason = c.nameOf(j.rec.Owner) + " had started it, and has given it away since: it was put back to before that"
+	c.terminal(j, grid.Lost)
+}
+
 // refuseClaim: the new attempt had started before the claim could be adopted.
 func (c *home) refuseClaim(j *job) {
 	if j.claim == nil {

@@ -118,3 +118,53 @@ func TestTooManyAttemptsBeforeARollbackIsFound(t *testing.T) {
 		t.Errorf("while others are asked it has ended %s", j.rec.End)
 	}
 }
+
+// The owner of a run that its home has kept against another's claim says that he has given the job away since that run began: he was put back to before
+// it. A run is never handed on, so nothing is left of it, and the job may not run twice.
+func TestARunThatItsOwnerHasForgotten(t *testing.T) {
+	t.Parallel()
+	began, given := grid.Epoch{Term: 1, Hop: 5}, grid.Epoch{Term: 1, Hop: 7}
+	for name, c := range map[string]struct {
+		change func(r *grid.Record)
+		from   grid.PeerID
+		last   grid.Certificate
+		state  grid.State
+	}{
+		"given away since":             {nil, her, grid.Certificate{To: him, Epoch: given}, grid.Lost},
+		"given away before it began":   {nil, her, grid.Certificate{To: him, Epoch: grid.Epoch{Term: 1, Hop: 4}}, grid.Running},
+		"another says that":            {nil, him, grid.Certificate{To: him, Epoch: given}, grid.Running},
+		"it came to him":               {nil, her, grid.Certificate{To: her, Epoch: given}, grid.Running},
+		"no other claimed it":          {func(r *grid.Record) { r.Adopted = grid.Epoch{} }, her, grid.Certificate{To: him, Epoch: given}, grid.Running},
+		"it may run a second time":     {func(r *grid.Record) { r.Job.Rerunnable = true }, her, grid.Certificate{To: him, Epoch: given}, grid.Running},
+		"its home has it back already": {func(r *grid.Record) { r.Role, r.Owner, r.State = grid.Owning, me, grid.Ready }, her, grid.Certificate{To: him, Epoch: given}, grid.Ready},
+	} {
+		r := grid.Record{
+			Job: jobOf(me, "a", "1"), State: grid.Running, Run: grid.Run{Attempt: 1, Started: 5},
+			Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1000}},
+		}
+		r.Adopted = began
+		if c.change != nil {
+			c.change(&r)
+		}
+		core := signed(r)
+		core.Step(core.now+1, Message{c.from, wire.Moved{Job: r.Job.ID, Certificates: []grid.Certificate{c.last}}})
+		if s := core.jobs[r.Job.ID].rec.State; s != c.state {
+			t.Errorf("%s: it is %s, not %s", name, s, c.state)
+		}
+	}
+}
+
+// While all are asked after a rollback, what the batch system holds of a job whose end was told is withdrawn at once; of others, and of one that was
+// given up for lost, a lost branch may know more.
+func TestStraysOfWhatHasEndedGoDuringARollback(t *testing.T) {
+	t.Parallel()
+	for state, goes := range map[grid.State]bool{grid.Completed: true, grid.Killed: true, grid.Lost: false, grid.Running: false} {
+		r := grid.Record{Job: jobOf(me, "a", "1"), State: state, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 7}}}
+		c := signed(r)
+		c.recovery.rolled = &rollback{waiting: map[grid.PeerID]bool{her: true}}
+		at := grid.AttemptID{Job: r.Job.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 2}
+		if w, is := only[Withdraw](c.Step(c.now+1, Attempts{[]grid.AttemptID{at}})); is != goes || is && w.ID != at {
+			t.Errorf("%s: withdrawn %t", state, is)
+		}
+	}
+}

@@ -289,6 +289,14 @@ func (c *gates) beforeYielding(j *job, started bool) gate {
 	return open
 }
 
+// forgotRun: the owner whose run this home has kept against another (beforeYielding) says that he has given the job away since. A run is never handed
+// on, so nothing is left of it there, and the other was told that the job is not his.
+func (c *gates) forgotRun(j *job, from grid.PeerID, last grid.Certificate) bool {
+	r := &j.rec
+	return r.Role == grid.Watching && r.Owner == from && last.To != from && r.Adopted != (grid.Epoch{}) &&
+		r.Adopted.Before(last.Epoch) && last.Epoch.Before(r.Epoch) && !r.Job.Rerunnable
+}
+
 // hadIt: who reports a job of an older epoch is known here to have had it, or proves that.
 func (c *gates) hadIt(j *job, from grid.PeerID, m wire.Report) bool {
 	return slices.Contains(j.rec.Trail, from) || c.provesItself(j, from, m)

@@ -171,6 +171,8 @@ func (o *others) beforeCounting() (r gate)                              { o.did(
 func (o *others) beforeEndingRest(_ bool) (r gate)                      { o.did("beforeEndingRest"); return }
 func (o *others) beforeCertain() gate                                   { return untilAll }
 func (o *others) hadIt(*job, grid.PeerID, wire.Report) bool             { return false }
+func (o *others) forgotRun(*job, grid.PeerID, grid.Certificate) bool    { return false }
+func (o *others) runForgotten(*job)                                     {}
 func (o *others) reconcile()                                            { o.did("reconcile") }
 func (o *others) beforeResuming(*job, grid.PeerID, wire.HandoffID) gate { return untilHome }
 func (o *others) beforePassing(_ bool) (r gate)                         { return untilHome }

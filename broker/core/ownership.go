@@ -46,11 +46,13 @@ type ownership struct {
 		beforeTakingBack(j *job, m wire.Declined) gate
 		beforeVerdict() gate
 		beforeYielding(j *job, started bool) gate
+		forgotRun(j *job, from grid.PeerID, last grid.Certificate) bool
 		carried(wish bool) bool
 	}
 	home interface {
 		keepRun(j *job)
 		pursueCancel(j *job)
+		runForgotten(j *job)
 		onCancel(from grid.PeerID, m wire.Cancel)
 		sendClosed(to grid.PeerID, j *job)
 	}

@@ -14,13 +14,11 @@ const strayLooks = 2
 const maxStrays = 10_000
 
 func (c *execution) strayed(e Attempts) {
-	if c.gates.beforeStrays() != open {
-		return
-	}
+	hold := c.gates.beforeStrays()
 	seen := map[grid.AttemptID]int{}
 	for _, id := range e.IDs {
 		j := c.current(id)
-		if j != nil && !j.over() || len(seen) >= maxStrays {
+		if j != nil && !j.over() || hold != open && !c.isTold(id.Job) || len(seen) >= maxStrays {
 			continue
 		}
 		seen[id] = c.strays[id] + 1
@@ -30,6 +28,12 @@ func (c *execution) strayed(e Attempts) {
 		}
 	}
 	c.strays = seen
+}
+
+// isTold: the end of a job is told, which no lost branch of this journal can unsay; but LOST, of what may run still.
+func (c *execution) isTold(id grid.JobID) bool {
+	j := c.peek(id)
+	return j != nil && j.rec.State.Terminal() && j.rec.State != grid.Lost
 }
 
 // over reports that nothing of a job is to run any more: its end is known, and perhaps not yet told.
