@@ -33,6 +33,7 @@ func (f Folder) Write(at grid.AttemptID, data []byte) error {
 		err = os.Rename(name+temporary, name)
 	}
 	if err != nil {
+		os.Remove(name + temporary) // the disk may be full: nothing is left of what was not written
 		return fmt.Errorf("%w: spooling %s: %w", grid.ErrUnavailable, at, err)
 	}
 	return nil

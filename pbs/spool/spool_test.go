@@ -60,3 +60,19 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What could not be written leaves nothing: a disk may be full for hours, and the folder is swept at a start alone.
+func TestWhatIsNotWrittenLeavesNothing(t *testing.T) {
+	t.Parallel()
+	f := Folder{Path: t.TempDir(), Suffix: ".job", Log: zap.NewNop()}
+	at := grid.AttemptID{Job: "here.00000000000000000000000100", Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+	if err := os.MkdirAll(filepath.Join(f.File(at), "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Write(at, []byte("text")); !errors.Is(err, grid.ErrUnavailable) {
+		t.Errorf("written over a folder: %v", err)
+	}
+	if _, err := os.Lstat(f.File(at) + temporary); !os.IsNotExist(err) {
+		t.Errorf("what was half written is left: %v", err)
+	}
+}
