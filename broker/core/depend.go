@@ -133,6 +133,12 @@ func (c *terms) groupEnded(id grid.GroupID) {
 
 // settleDependencies weighs the jobs that wait for what has moved in this step, and so on.
 func (c *terms) settleDependencies() {
+	for _, id := range slices.Sorted(maps.Keys(c.vain)) { // in each step: time alone may open that gate
+		if j := c.jobs[id]; j == nil || c.gates.beforeCancel(j) == open {
+			delete(c.vain, id)
+			c.weighed = append(c.weighed, id)
+		}
+	}
 	if len(c.stirred)+len(c.weighed) == 0 {
 		return
 	}
@@ -162,11 +168,11 @@ func (c *terms) weigh(j *job) {
 		case r.State.Terminal():
 			c.forgetWait(j, d)
 		case v == isNever && r.Role == grid.Owning && r.State < grid.Running && !r.CancelRequested:
-			if c.gates.beforeCancel(j) == open { // else a branch of this journal that is lost may have started it
+			if c.gates.beforeCancel(j) == open {
 				c.fail(j, why)
 				return
 			}
-			c.backoff(j, onNever)
+			c.vain[r.Job.ID] = true
 			left = append(left, d)
 		case v == isMet:
 			met = append(met, d)

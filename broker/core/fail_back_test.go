@@ -99,6 +99,7 @@ func TestADependencyThatIsNeverMetAfterARollback(t *testing.T) {
 		t.Fatalf("while others are asked it is %s", j.rec.State)
 	}
 	j.rec.Uncertain, c.recovery.rolled = false, nil
+	c.home.runAgain(j, "at a new term, as who may have got it was not heard")
 	for end := c.now + 2*c.cfg.RetryMax; c.now < end && j.rec.State == grid.Ready; {
 		at, _ := c.Next()
 		c.Step(at, Tick{})

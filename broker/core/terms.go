@@ -29,6 +29,7 @@ type terms struct {
 	newest  map[string]grid.Tick           // the last of these was handed in
 	stirred []string                       // what of awaited has moved in this step
 	weighed []grid.JobID                   // jobs whose dependencies are to be looked at
+	vain    map[grid.JobID]bool            // jobs that wait for what can never come true, and may have started in a branch that is lost
 	said    map[grid.Dependency]judgement  // of dependencies that mean the same for all jobs, until something moves
 
 	execution interface {
@@ -59,7 +60,7 @@ type terms struct {
 }
 
 func newTerms(k *kernel) *terms {
-	return &terms{kernel: k, awaited: map[string]map[grid.JobID]bool{}, named: map[string]map[grid.JobID]bool{}, newest: map[string]grid.Tick{}}
+	return &terms{kernel: k, vain: map[grid.JobID]bool{}, awaited: map[string]map[grid.JobID]bool{}, named: map[string]map[grid.JobID]bool{}, newest: map[string]grid.Tick{}}
 }
 
 func (c *terms) routes(r *routes) {
@@ -69,7 +70,6 @@ func (c *terms) routes(r *routes) {
 	onJob(r, onDue, c.due)
 	onJob(r, onNotice, c.noticeDue)
 	onJob(r, onDeadline, c.deadlineDue)
-	onJob(r, onNever, func(j *job) { c.weighed = append(c.weighed, j.rec.Job.ID) })
 	r.after = append(r.after, c.settleDependencies)
 }
 

@@ -20,7 +20,6 @@ const (
 	onDue      // home: a job that is not to start before an instant
 	onNotice   // home: what its user is to be told
 	onDeadline // owner: by when it must have ended
-	onNever    // home: what it waits for can never come true
 	concerns
 )
 
