@@ -193,17 +193,18 @@ func TestADeadlineThatHasNotCome(t *testing.T) {
 	} {
 		x := newScene(t)
 		x.f.asked.terms.Deadline = at(5000)
+		told := grid.Record{State: grid.CancelledDeadline, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}}
 		for range c.starts {
 			s := began(100, x.b, 1)
 			s.ended = at(300)
-			x.f.starts = append(x.f.starts, s)
+			x.f.starts, told.Started = append(x.f.starts, s), s.at
 		}
 		j := grid.Job{ID: "job", Home: x.a.peer}
 		if c.deadline != 0 {
 			j.Terms.Deadline = x.b.host.now() + grid.Tick(c.deadline-1000)*grid.Second
 		}
 		x.w.truth.saved(x.b, []grid.Change{grid.Saved(&grid.Record{Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}}})})
-		x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.CancelledDeadline, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
+		x.w.truth.judge(x.a, x.f, &told)
 		if v := x.w.result.Violation; (v != nil) != c.violated {
 			t.Errorf("%s: %+v", name, v)
 		}

@@ -87,7 +87,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		if f.asked.terms.Deadline == 0 {
 			w.violate("S14", f.id, "%s is told to be %s, and has no deadline", f.id, r.State)
 		}
-		if len(f.starts) > 0 && !f.asked.overdue { // one that never started may have had no site in time
+		if r.Started > 0 && !f.asked.overdue { // one that has not started, or whose start was lost, may have had no site in time
 			w.violate("S14", f.id, "%s is told to be %s, has started, and its deadline has come by no clock", f.id, r.State)
 		}
 	case grid.Failed:
