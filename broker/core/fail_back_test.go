@@ -169,3 +169,20 @@ func TestStraysOfWhatHasEndedGoDuringARollback(t *testing.T) {
 		}
 	}
 }
+
+// All who may have got a job were heard before an attempt of it was made, in a branch that is lost; that was withdrawn. Nobody is asked, or waited for, a second time.
+func TestHeirsThatWereHeardBefore(t *testing.T) {
+	t.Parallel()
+	for attempt, waits := range map[uint32]bool{0: true, 2: false} {
+		c := signed(grid.Record{
+			Job: jobOf(me, "a", "1"), State: grid.Ready, Run: grid.Run{Attempt: attempt},
+			Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1000}}, AtHome: grid.AtHome{Trail: []grid.PeerID{her}},
+		})
+		j := c.sorted()[0]
+		j.reconciled = true
+		c.recovery.awaitHeirs(j, grid.Epoch{}, her)
+		if hold := c.gates.beforeStart(j); (hold == untilReported) != waits {
+			t.Errorf("attempt %d: %v", attempt, hold)
+		}
+	}
+}

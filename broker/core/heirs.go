@@ -61,9 +61,13 @@ func (j *job) awaitsHeirs() bool {
 	case r.Job.Rerunnable:
 		return !r.Unfenced
 	default:
-		return r.Role == grid.Owning && r.State == grid.Ready && r.Attempt == 0
+		return r.Role == grid.Owning && r.State == grid.Ready && !j.passedHeirs()
 	}
 }
+
+// passedHeirs: an attempt at the term that was raised has passed that gate, in an earlier life or a branch that is lost, and was withdrawn since. What may run twice does
+// not wait for it.
+func (j *job) passedHeirs() bool { return !j.rec.Job.Rerunnable && j.rec.Attempt > 0 }
 
 // heirsWord says to people whose word a job waits for.
 func (c *recovery) heirsWord(j *job) string {
