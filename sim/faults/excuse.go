@@ -298,10 +298,17 @@ func (f *fact) mayBeLost(of grid.Epoch, now grid.Tick) bool {
 func (f *fact) givesUp(r *grid.Record) {
 	for p, is := range f.home.forgetting {
 		last := len(r.Trail) - 1
-		if is && f.had[f.home.w.byPeer[p]] > 0 && (f.last[f.home].says(p) || turnOf(r).says(p) || last >= 0 && r.Trail[last] == p) {
+		if is && f.had[f.home.w.byPeer[p]] > 0 && (f.last[f.home].says(p) || turnOf(r).says(p) || last >= 0 && r.Trail[last] == p || f.fellBack(r, p)) {
 			f.givenUp = r.Epoch
 		}
 	}
+}
+
+// fellBack: who has the job by its home's record has declined it, and p, who gave it to there, may have taken it back.
+func (f *fact) fellBack(r *grid.Record, p grid.PeerID) bool {
+	n := len(r.Certificates)
+	o := f.home.w.byPeer[r.Owner]
+	return n > 1 && r.Certificates[n-2].To == p && o != nil && o.disk.records[f.id] != nil && o.disk.records[f.id].Role == grid.Declined
 }
 
 // doubts notes what a site saves of whether it owns the job; that it has given it up is the end of a doubt. That its home begins

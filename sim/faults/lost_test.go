@@ -33,6 +33,8 @@ func TestLostTakesAReason(t *testing.T) {
 		{"a site was forgotten in the step after it was offered there", func(x *scene) { x.a.forgetting[x.b.peer] = true; x.forgetsInOne(x.b, 2) }, true},
 		{"a site that never had it was forgotten", func(x *scene) { x.watches(x.b, 1); x.forgets(x.a, x.c, 1) }, true},
 		{"a site that had given it on was forgotten", func(x *scene) { x.watches(x.c, 1); x.f.had[x.b] = at(60); x.forgets(x.a, x.b, 1) }, true},
+		{"the same, and who got it has declined it", func(x *scene) { x.passedOn(grid.Declined); x.forgetsGiver() }, false},
+		{"the same, and who got it has it", func(x *scene) { x.passedOn(grid.Owning); x.forgetsGiver() }, true},
 		{"another home's administrator has forgotten its owner", func(x *scene) { x.watches(x.b, 1); x.forgets(x.c, x.b, 1) }, true},
 		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {
 			x.f.had[x.b] = at(60)

@@ -116,3 +116,19 @@ func (x *scene) forgetsInOne(s *site, owned uint32) {
 		},
 	})})
 }
+
+// passedOn: b has given the job on to c, as their home knows, and c has it in some role.
+func (x *scene) passedOn(role grid.Role) {
+	x.watches(x.c, 1)
+	x.f.had[x.b] = at(60)
+	x.c.disk.records["job"] = &grid.Record{Job: grid.Job{ID: "job"}, Tenure: grid.Tenure{Role: role, Owner: x.b.peer}}
+}
+
+// forgetsGiver: the home saves that the job is LOST with c, to which b gave it, while its administrator forgets b.
+func (x *scene) forgetsGiver() {
+	x.a.forgetting[x.b.peer] = true
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{
+		Role: grid.Watching, Owner: x.c.peer, Epoch: grid.Epoch{Term: 1, Hop: 2}, Certificates: []grid.Certificate{{To: x.b.peer}, {To: x.c.peer}},
+	}})})
+	x.a.forgetting[x.b.peer] = false
+}
