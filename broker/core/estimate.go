@@ -150,7 +150,7 @@ func (c *search) takeUndecided() []grid.JobID {
 			continue
 		}
 		j.queued = false
-		if c.seeks(j) {
+		if c.seeks(j) && !c.tooHeavy(j) {
 			ids = append(ids, id)
 		}
 	}

@@ -76,6 +76,7 @@ type ofSearch struct {
 	// weighing and weighed: it is, and was, asked what its sources cost: what cost says; see sources.go.
 	weighing, weighed bool
 	cost              grid.SourceCost
+	excess            string // why that is more than its user may have; "" is not
 }
 
 // ofExecution is what its attempt in the batch system here needs.

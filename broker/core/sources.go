@@ -51,10 +51,18 @@ func (c *search) onWeighed(e Weighed) {
 		return
 	}
 	if all, most := j.rec.Job.Inputs.Size()+j.cost.Bytes, c.cfg.User.Bytes; c.isHome(j) && most > 0 && all > most {
-		c.execution.end(j, grid.Failed, fmt.Sprintf("it brings %d bytes, by URI too: the limit `bytes` of its home is %d for each user", all, most))
-		return
+		j.excess = fmt.Sprintf("it brings %d bytes, by URI too: the limit `bytes` of its home is %d for each user", all, most)
 	}
 	c.undecide(j)
+}
+
+// tooHeavy ends a job that alone brings more than its user may have. The search asks it with the gate of a start: in a branch of the
+// journal that is lost the job may have started elsewhere.
+func (c *search) tooHeavy(j *job) bool {
+	if j.excess != "" {
+		c.execution.end(j, grid.Failed, j.excess)
+	}
+	return j.excess != ""
 }
 
 // Outputs that go elsewhere. All that a job leaves comes home; its home then brings to their

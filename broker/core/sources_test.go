@@ -62,6 +62,32 @@ func TestSourcesCountForTheLimits(t *testing.T) {
 	}
 }
 
+// They may have grown since the job has started elsewhere, in a branch of the journal that is lost: its user is not told that it has failed before all were asked.
+func TestSourcesThatHaveGrownSinceARollback(t *testing.T) {
+	t.Parallel()
+	j := sourceJob()
+	c := signed(grid.Record{Job: j, State: grid.Ready, Submitted: 1_000_000, Tenure: grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: me}})
+	c.cfg.User.Bytes = 1000
+	c.Step(1_000_001, Tick{})
+	c.Step(1_005_000, Tick{})
+	k := c.jobs[j.ID]
+	k.rec.Uncertain, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
+	pass := func() {
+		for end := c.now + 2*c.cfg.RetryMax; c.now < end; {
+			at, _ := c.Next()
+			c.Step(at, Tick{})
+		}
+	}
+	c.Step(1_005_001, Weighed{Job: j.ID, Cost: grid.SourceCost{Bytes: 1001}})
+	if pass(); k.rec.State != grid.Ready {
+		t.Fatalf("while others are asked it is %s: %s", k.rec.State, k.rec.Reason)
+	}
+	k.rec.Uncertain, c.recovery.rolled = false, nil
+	if pass(); k.rec.State != grid.Failed {
+		t.Errorf("when all have answered it is %s: %s", k.rec.State, k.rec.Reason)
+	}
+}
+
 // A source that this site cannot have sends the job elsewhere; where nobody can have it, it fails with all words.
 func TestASourceThatNobodyCanHave(t *testing.T) {
 	t.Parallel()
