@@ -171,7 +171,7 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 	var shown []*grid.Record
 	var err error
 	open := map[grid.JobID]bool{} // jobs of this home that have not ended in the journal
-	unwritten := core.NewUnwritten(cfg.Self)
+	unwritten := core.NewUnwritten(cfg.Self, b.ports.Clock())
 	for i := range cfg.Groups {
 		unwritten.Group(&cfg.Groups[i])
 	}

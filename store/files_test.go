@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -117,22 +118,39 @@ func TestFilesBesideTheJournalFail(t *testing.T) {
 	}
 }
 
-// A word counts until it is older than is kept, to the millisecond.
+// A word counts until it is older than is kept, to the millisecond. What a wrong clock told counts as long, and makes no other one old.
 func TestHowLongAWordCounts(t *testing.T) {
 	t.Parallel()
 	j := mustOpen(t, t.TempDir())
 	var list []grid.Record
-	for n, before := range []grid.Tick{0, keepTold, keepTold + 1} {
+	for n, before := range []grid.Tick{keepTold + 1, keepTold, 0} {
 		r := toldRecord(n, grid.Completed)
 		r.Ended = 1795000000000 - before
 		list = append(list, r)
 	}
-	if err := j.Tell(t.Context(), 5, list); err != nil {
-		t.Fatal(err)
+	tell := func(list []grid.Record) {
+		if err := j.Tell(t.Context(), 5, list); err != nil {
+			t.Fatal(err)
+		}
 	}
+	tell(list)
 	last, _, err := j.witness.lastWords()
-	if _, there := last[string(idOf(2))]; len(last) != 2 || there || err != nil {
+	if _, there := last[string(idOf(0))]; len(last) != 2 || there || err != nil {
 		t.Errorf("what counts is %v, %v", last, err)
+	}
+	now := grid.InstantOf(time.Now())
+	list = nil
+	for n, clock := range []grid.Tick{now, now + 10*keepTold, 1000, now} { // it was ahead, and it was behind
+		r := toldRecord(3+n, grid.Killed)
+		r.Ended = clock
+		list = append(list, r)
+	}
+	tell(list)
+	last, _, err = j.witness.lastWords()
+	for n := range list {
+		if last[string(idOf(3+n))].length == 0 || err != nil {
+			t.Errorf("of what was told by a wrong clock word %d does not count: %v, %v", n, last, err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"gbroker/grid"
 )
@@ -116,19 +117,23 @@ type word struct {
 }
 
 // lastWords finds the last word on each job, but for those that are too old, and how far the file is
-// whole.
+// whole. A clock may have been wrong: a word is as old as the latest before it, and one of the future is as the word before it.
 func (w *witness) lastWords() (last map[string]word, whole int64, err error) {
 	last = map[string]word{}
 	ended := map[string]grid.Tick{}
-	newest := grid.Tick(0)
+	newest, now := grid.Tick(0), grid.InstantOf(time.Now())
 	whole, err = w.each(func(job string, record []byte, at word) error {
 		r, err := decodeRecord(record)
 		if err != nil {
 			return nil // passed over
 		}
 		at.state, at.removed = r.State, r.Removed
-		last[job], ended[job] = at, r.Ended
-		newest = max(newest, r.Ended)
+		if r.Ended <= now {
+			newest = max(newest, r.Ended)
+		}
+		if last[job], ended[job] = at, newest; r.Ended == 0 {
+			delete(ended, job)
+		}
 		return nil
 	})
 	for job, at := range ended {

@@ -205,7 +205,7 @@ func TestTheLastEndsAreWrittenAgain(t *testing.T) {
 	wish := grid.Record{Job: jobOf(me, "a", "4"), State: grid.Running, CancelRequested: true, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
 	journal := []grid.Record{at("1", 900_000), at("2", 900_000-2*justEnded), at("3", 1_000_000+grid.Hour), wish}
 	cfg := signer(me, "a")
-	u := NewUnwritten(me)
+	u := NewUnwritten(me, 1_000_000)
 	for i := range journal {
 		u.Job(&journal[i])
 	}
@@ -227,11 +227,12 @@ func TestTheLastEndsAreWrittenAgain(t *testing.T) {
 func TestWhatTheFileBesideLacks(t *testing.T) {
 	t.Parallel()
 	const now = 1795000000000
-	u := NewUnwritten(me)
+	u := NewUnwritten(me, now)
 	for _, r := range []grid.Record{
 		{Job: jobOf(me, "a", "1"), State: grid.Killed, Ended: now - grid.ToldFor},
 		{Job: jobOf(me, "a", "2"), State: grid.Killed, Ended: now - grid.ToldFor - 1},
 		{Job: jobOf(me, "a", "3"), State: grid.Running},
+		{Job: jobOf(me, "a", "6"), State: grid.Killed, Ended: now + 1000*grid.Day}, // the clock was ahead once
 		{Job: jobOf(her, "b", "4"), State: grid.Killed, Ended: now},
 		{Job: jobOf(me, "a", "5"), State: grid.Killed, Ended: now - grid.Hour, AtHome: grid.AtHome{Removed: true}},
 	} {
@@ -244,7 +245,7 @@ func TestWhatTheFileBesideLacks(t *testing.T) {
 	if !u.Heard(grid.LastWord{Job: jobOf(me, "a", "5").ID, State: grid.Killed}) {
 		t.Error("that it was removed is no other word")
 	}
-	want := map[grid.JobID]bool{jobOf(me, "a", "1").ID: true, jobOf(me, "a", "5").ID: true, cancelled.Template(): true}
+	want := map[grid.JobID]bool{jobOf(me, "a", "1").ID: true, jobOf(me, "a", "5").ID: true, jobOf(me, "a", "6").ID: true, cancelled.Template(): true}
 	if got := u.Words(); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -12,6 +12,7 @@ import (
 type Unwritten struct {
 	home  grid.PeerID
 	words map[grid.JobID]unwritten
+	now   grid.Tick
 	last  grid.Tick // end
 }
 
@@ -21,9 +22,9 @@ type unwritten struct {
 	ended   grid.Tick
 }
 
-// NewUnwritten is for the journal of a home.
-func NewUnwritten(home grid.PeerID) *Unwritten {
-	return &Unwritten{home: home, words: map[grid.JobID]unwritten{}}
+// NewUnwritten is for the journal of a home, as it is read at an instant.
+func NewUnwritten(home grid.PeerID, now grid.Tick) *Unwritten {
+	return &Unwritten{home: home, now: now, words: map[grid.JobID]unwritten{}}
 }
 
 // Job takes a record of the journal.
@@ -58,11 +59,12 @@ func (u *Unwritten) Heard(w grid.LastWord) (other bool) {
 	return true
 }
 
-// Words are those that are left, but for those that the file need not have any more.
+// Words are those that are left, but for those that the file need not have any more. An end of the future is one of a clock that was ahead: it
+// makes no other one old.
 func (u *Unwritten) Words() map[grid.JobID]bool {
-	list := map[grid.JobID]bool{}
+	list, newest := map[grid.JobID]bool{}, min(u.last, u.now)
 	for id, w := range u.words {
-		if w.ended >= u.last-grid.ToldFor {
+		if w.ended >= newest-grid.ToldFor {
 			list[id] = true
 		}
 	}

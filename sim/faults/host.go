@@ -104,7 +104,7 @@ func (w *world) config(s *site) core.Config {
 		Templates: templates, Results: results, Window: sweepWindow, Expand: w.expand,
 		Self: s.peer, Site: s.facts, Seed: uint64(s.i)<<48 | s.host.cores<<32, Broken: w.broken.core,
 		Journal: s.disk.id(), Boot: s.host.nonce, Seen: maps.Clone(s.disk.peers),
-		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(), Unwritten: s.disk.unwritten(s.peer),
+		Lives: s.disk.lives, Witness: s.disk.witness.last, Told: s.disk.said(), Unwritten: s.disk.unwritten(s.peer, s.clock.wall(w.now)),
 		Refresh: 30 * grid.Second, Digest: grid.Minute, Decline: decline,
 		Delta: 3 * grid.Minute, Settle: 20 * grid.Second, Tell: w.startsTold(), Draws: 1, // what is estimated breaks no promise, and more draws cost most of a history
 		Draining: s.disk.state.Draining, State: s.disk.state, Load: s.disk.record, LongDocument: 1, Groups: s.disk.loadGroups(),

@@ -52,8 +52,8 @@ func (d *disk) said() []grid.Record {
 }
 
 // unwritten is what the journal has and that file lacks.
-func (d *disk) unwritten(home grid.PeerID) map[grid.JobID]bool {
-	u := core.NewUnwritten(home)
+func (d *disk) unwritten(home grid.PeerID, now grid.Tick) map[grid.JobID]bool {
+	u := core.NewUnwritten(home, now)
 	for _, r := range d.records {
 		u.Job(r)
 	}
