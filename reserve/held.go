@@ -97,6 +97,27 @@ func (b *Book) Found(now grid.Tick, id grid.ReservationID, at grid.Place) {
 	b.changed[id] = true
 }
 
+// Retell has the holders of all that stand told of them again, by numbers of words above those that a branch of the journal which is lost may
+// have used: what they know may be of that branch.
+func (b *Book) Retell(above uint64) {
+	for id, is := range b.all {
+		if !is.State.Over() {
+			is.Seq = max(is.Seq, above) + 1
+			b.changed[id] = true
+		}
+	}
+}
+
+// Unheard has a holder told again of all that he has, or had: he may have lost it.
+func (b *Book) Unheard(holder grid.PeerID) {
+	for id, is := range b.all {
+		if is.Holder.Home == holder && is.Told > 0 {
+			is.Told = 0
+			b.changed[id] = true
+		}
+	}
+}
+
 // Entered tells that others than its holder are in a reservation by its name, of which the holder is told; false is no news.
 func (b *Book) Entered(id grid.ReservationID, why string) bool {
 	is := b.all[id]

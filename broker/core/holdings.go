@@ -37,6 +37,7 @@ type holdingAsk struct {
 	again grid.Tick
 	until grid.Tick
 	last  string // why it is not done yet
+	check bool   // no user's: whether its site still has it
 }
 
 // ReserveRequest asks a site for a reservation of a user here.
@@ -85,6 +86,7 @@ func (c *holdings) routes(r *routes) {
 	onEvent(r, c.change)
 	onMessage(r, c.reserved)
 	onMessage(r, c.word)
+	onMessage(r, c.recounted)
 	onGeneral(r, holdingsDue, c.due)
 }
 
@@ -136,7 +138,7 @@ func (c *holdings) release(e ReleaseRequest) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s", grid.ErrNotFound, e.ID)})
 		return
 	}
-	if c.asks[e.ID] != nil {
+	if c.isAsked(e.ID) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s is being asked for", grid.ErrNotYet, e.ID)})
 		return
 	}
@@ -219,7 +221,7 @@ func (c *holdings) heard(from grid.PeerID, r grid.Reservation) {
 		return
 	}
 	if is := c.all[r.ID]; is != nil {
-		if is.Site != from || r.Seq <= is.Seq && (is.State.Over() || !r.State.Over()) {
+		if is.Site != from || is.State.Over() || r.Seq <= is.Seq && !r.State.Over() {
 			return
 		}
 		r.Made = is.Made
@@ -235,8 +237,8 @@ func (c *holdings) heard(from grid.PeerID, r grid.Reservation) {
 	c.emit(Save{grid.Saved(&saved, grid.Event{At: c.now, Site: c.siteName(from), Why: r.State.String() + because(r.Reason)})})
 }
 
-// word is what a reservation has become. One that nobody here knows of is given up; one for a job is left to
-// whoever holds it for that.
+// word is what a reservation has become. One for a job over several sites is left to whoever holds it for that. Of others that nobody here knows
+// what was never confirmed is given up.
 func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
 	r := m.Reservation
 	if r.Holder.Home != c.cfg.Self {
@@ -250,8 +252,10 @@ func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
 	case c.all[r.ID] != nil && c.all[r.ID].Site == from:
 		c.heard(from, r)
 	case c.wholes != nil && c.wholes.holds(from, r.ID): // which has heard it in this step
-	case r.For != "" && !r.State.Over():
+	case r.For.PartNumber() > 0 && !r.State.Over():
 		return
+	case r.State > grid.Tentative && !r.State.Over():
+		c.heard(from, r) // its user was told of it, in a part of this journal that is lost
 	case !r.State.Over():
 		c.send(from, wire.Release{ID: r.ID, Why: "its holder does not know it"})
 	}
@@ -264,8 +268,8 @@ func (c *holdings) due() {
 		a := c.asks[id]
 		switch {
 		case c.now >= a.until:
-			if k := a.m.Kind(); k == wire.KindReserve || k == wire.KindConfirm {
-				c.send(a.to, wire.Release{ID: id, Why: "its user has waited too long"})
+			if k := a.m.Kind(); !a.check && (k == wire.KindReserve || k == wire.KindConfirm) {
+				c.giveUp(a.to, id, "its user has waited too long")
 			}
 			said := "did not answer"
 			if a.last != "" {

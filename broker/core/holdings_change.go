@@ -44,7 +44,7 @@ func (c *holdings) change(e ChangeRequest) {
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s is of a part of a job over several sites, which has them all alike", grid.ErrInvalid, e.ID)})
 	case r.Kind == grid.DeliveryReserved && e.Nodes > 0:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s is of bandwidth, and has no nodes", grid.ErrInvalid, e.ID)})
-	case c.asks[e.ID] != nil || len(c.asks) >= maxHoldingAsks:
+	case c.isAsked(e.ID) || len(c.asks) >= maxHoldingAsks:
 		c.emit(Answer{Token: e.Token, Err: fmt.Errorf("%w: reservation %s is being asked for", grid.ErrNotYet, e.ID)})
 	default:
 		m := wire.Change{

@@ -141,9 +141,11 @@ func TestHoldingsAlone(t *testing.T) {
 	is.State, is.Seq = grid.Expired, 3
 	a.want(Message{her, wire.ReservationWord{Reservation: is}}, "Save, ReservationAck>b")
 	other := is
-	other.ID, other.State = "r2", grid.Confirmed
+	other.ID, other.State = "r2", grid.Tentative
 	a.want(Message{her, wire.ReservationWord{Reservation: other}}, "Release>b, ReservationAck>b") // nobody here knows it
-	a.want(ReleaseRequest{Token: 3, ID: "r3"}, "Answer")                                          // no more does he
+	other.ID, other.State = "r3", grid.Confirmed
+	a.want(Message{her, wire.ReservationWord{Reservation: other}}, "Save, ReservationAck>b") // nor this, of which a user was told
+	a.want(ReleaseRequest{Token: 3, ID: "r4"}, "Answer")                                     // no more does he
 }
 
 // A wish that nobody answers is given up, there too.

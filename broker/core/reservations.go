@@ -115,6 +115,7 @@ func (c *reservations) routes(r *routes) {
 	onMessage(r, c.release)
 	onMessage(r, c.change)
 	onMessage(r, c.acknowledged)
+	onMessage(r, c.recounted)
 	onGeneral(r, bookDue, c.due)
 }
 
@@ -145,7 +146,8 @@ func (c *reservations) rules(e ReservingChanged) {
 	c.settle()
 }
 
-// branchLost: the journal was rolled back. A reservation may have been changed since, by the word of its holder, which the batch system knows.
+// branchLost: the journal was rolled back. A reservation may have been changed since, by the word of its holder, which the batch system knows;
+// and of all that stand their holders may have heard more than this journal has.
 func (c *reservations) branchLost() {
 	c.behind = true
 	c.list()

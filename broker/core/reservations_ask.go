@@ -83,3 +83,9 @@ func (c *reservations) acknowledged(from grid.PeerID, m wire.ReservationAck) {
 	c.book.Acknowledged(m.ID, from, m.Seq)
 	c.settle()
 }
+
+// recounted: the journal of a holder was rolled back. He is told again of all that he has, or had, here.
+func (c *reservations) recounted(from grid.PeerID, _ wire.Recount) {
+	c.book.Unheard(from)
+	c.settle()
+}

@@ -105,6 +105,9 @@ func (c *reservations) compare(e ReservationsListed) {
 			c.book.Found(c.now, id, at)
 		}
 	}
+	if c.behind {
+		c.book.Retell(c.branchReport(0))
+	}
 	c.behind = false
 	strays := c.book.Listed(c.now, has, down, underWay)
 	c.unsure = len(strays) > 0
