@@ -199,7 +199,7 @@ func (s *System) free(l Listing, all []Reservation, r pbs.Reservation) error {
 		}
 	}
 	for _, b := range all {
-		if b.ID != s.nameOf(r.ID) && overlap(b, r) {
+		if b.ID != s.nameOf(r.ID) && s.overlaps(b, r) {
 			return wrong("it overlaps reservation %s, from %s to %s", b.Native, instant(b.Start), instant(b.End))
 		}
 	}
@@ -220,7 +220,17 @@ func (s *System) free(l Listing, all []Reservation, r pbs.Reservation) error {
 // instant is a time for people.
 func instant(t grid.Tick) string { return t.Time().UTC().Format(time.RFC3339) }
 
-func overlap(b Reservation, r pbs.Reservation) bool {
+// overlaps tells that a reservation stands in the way of one that is asked for. Of ours that is as it was asked for that counts, where it
+// is no other one: the system may end it a little later, and nobody is promised that.
+func (s *System) overlaps(b Reservation, r pbs.Reservation) bool {
+	if id, is := s.ourReservation(b); is {
+		s.mu.Lock()
+		k := s.reserved[id]
+		s.mu.Unlock()
+		if k != nil && s.asAsked(b, k.Reservation) {
+			b.Start, b.End = k.Start, k.End
+		}
+	}
 	return b.Start < r.End && r.Start < b.End &&
 		slices.ContainsFunc(b.Nodes, func(n grid.NodeName) bool { return slices.Contains(r.Nodes, n) })
 }
@@ -240,7 +250,7 @@ func (s *System) readBack(ctx context.Context, b Reserver, r pbs.Reservation) er
 			grid.ErrInvalid, has.Nodes, has.Start.Time(), has.End.Time(), has.User)
 	}
 	for _, x := range all {
-		if x.Native != has.Native && overlap(x, r) {
+		if x.Native != has.Native && s.overlaps(x, r) {
 			return fmt.Errorf("%w: it overlaps reservation %s, which came meanwhile", grid.ErrInvalid, x.Native)
 		}
 	}

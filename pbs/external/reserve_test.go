@@ -326,3 +326,26 @@ func TestReservationThatBeginsWhileItIsMade(t *testing.T) {
 		}
 	})
 }
+
+// One that began while it was made, and so ends a little later than asked, is not in the way of the next, which is to begin when it was to end.
+func TestTheNextAfterOneThatEndsLate(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		r := b.reservation("first", "n1")
+		r.Start = control.Now()/grid.Second*grid.Second - grid.Second
+		r.End = r.Start + grid.Hour
+		b.far.set(func() { b.far.misreserve = func(o *Reservation) { o.Start += grid.Second; o.End += grid.Second } })
+		if err := b.Reserve(b.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		b.far.set(func() { b.far.misreserve = nil })
+		next := b.reservation("next", "n1")
+		next.Start, next.End = r.End-grid.Second, r.End+grid.Hour
+		if err := b.Reserve(b.Context(), next); !errors.Is(err, grid.ErrInvalid) {
+			t.Errorf("over its last second: %v", err)
+		}
+		next.Start = r.End
+		if err := b.Reserve(b.Context(), next); err != nil {
+			t.Errorf("behind it: %v", err)
+		}
+	})
+}
