@@ -150,3 +150,26 @@ func TestARefusedChangeDisplacesNobody(t *testing.T) {
 		t.Errorf("it is %+v, and %+v give way", r, e)
 	}
 }
+
+// Who repeats what he asks for, as the batch system is slow, is told how that is, also where the operator leaves others less meanwhile; and the
+// operator hears who gives way to it.
+func TestAReservationThatIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	p := newPriced(t, &plan.Pricing{Base: 2, Share: 0.6})
+	start := p.c.now + 90*grid.Minute
+	ask := Message{her, wire.Reserve{
+		ID: "r1", Holder: grid.User{Home: her, Name: "u"}, What: grid.NodesReserved, Nodes: []grid.NodeName{"n2"},
+		From: start, Until: start + grid.Hour, Length: grid.Hour, Limit: grid.Minute,
+	}}
+	p.c.Step(p.c.now, ask)
+	p.c.Step(p.c.now, p.look())
+	p.c.Step(p.c.now, PricesChanged{&plan.Pricing{Base: 2, Share: 0.1}})
+	if m, is := only[Send](p.c.Step(p.c.now, ask)); is {
+		t.Errorf("while it is made: %+v", m)
+	}
+	r, _ := p.c.reservations.book.Get("r1")
+	p.c.Step(p.c.now, Reserved{ID: "r1", Place: r.Place()})
+	if told, is := only[Displace](p.c.Step(p.c.now, Message{her, wire.Confirm{ID: "r1"}})); !is || len(told.Jobs) != 1 {
+		t.Errorf("gives way: %+v", told)
+	}
+}

@@ -31,13 +31,14 @@ func (c *reservations) reserve(from grid.PeerID, m wire.Reserve) {
 	}
 }
 
-// ask has the book decide on a place, at a rate.
+// ask has the book decide on a place, at a rate. What is in it already is told as it is.
 func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, costs quote) {
+	_, known := c.book.Get(m.ID)
 	cores := 0
 	for _, n := range at.Nodes {
 		cores += c.nodes[n].Cores
 	}
-	if why := c.beyondShare(m.ID, m.Holder, at, cores); why != nil {
+	if why := c.beyondShare(m.ID, m.Holder, at, cores); why != nil && !known {
 		c.answer(from, wire.KindReserve, m.Sent, grid.Reservation{ID: m.ID}, why)
 		return
 	}
@@ -46,7 +47,9 @@ func (c *reservations) ask(from grid.PeerID, m wire.Reserve, at grid.Place, cost
 	})
 	if why == nil && r.Holding == grid.Making {
 		w := c.work(m.ID)
-		w.wants, w.gives = &m, costs.gives
+		if w.wants = &m; !known {
+			w.gives = costs.gives
+		}
 	} else {
 		c.answer(from, wire.KindReserve, m.Sent, r, why)
 	}
