@@ -95,14 +95,15 @@ func (c *gates) beforeOverdue(j *job) gate {
 }
 
 // beforeCancel is what has to be known before a job that is owned here ends because its user wants that,
-// and has not been seen to run: it may have ended elsewhere, and its user been told so.
+// and has not been seen to run: it may have ended elsewhere, and its user been told so; or, as it may have been given away in a part of the journal
+// that is lost, run there. Of that its home need not have heard. A part is never handed on.
 func (c *gates) beforeCancel(j *job) gate {
 	switch {
 	case j.rec.State == grid.Running:
 		return open
 	case j.unreconciled():
 		return untilDirectory
-	case !c.isHome(j):
+	case !c.isHome(j) && j.rec.Job.Part != nil:
 		return open
 	case c.recovery.recounting() && j.rec.Uncertain:
 		return untilAll

@@ -200,7 +200,12 @@ func TestObstaclesOfALostBranch(t *testing.T) {
 		"nothing was lost":            func(s *atGate) { s.rec.Uncertain = true },
 		"it came after all had begun": func(s *atGate) { someSilent.put(s); s.job.recovered = false },
 	})
-	opensWith(t, "cancel", ofThere, cancel, map[string]func(*atGate){"others are silent": someSilent.put})
+	closedBy(t, "cancel", ofThere, cancel, notReconcile,
+		obstacle{"whether it was given away others know", func(s *atGate) { s.recounts, s.rec.Uncertain = true, true }, untilAll}, someSilent)
+	opensWith(t, "cancel", ofThere, cancel, map[string]func(*atGate){"it is a part": func(s *atGate) {
+		s.recounts, s.rec.Uncertain, s.rec.Job.Part = true, true, &grid.Part{}
+		someSilent.put(s)
+	}})
 
 	round := func(s *atGate) gate { return s.gates.beforeRound(s.job) }
 	closedBy(t, "round", ofHere, round, journalBack,

@@ -101,6 +101,9 @@ func TestCancelFollowsTheJob(t *testing.T) {
 	certificates := []grid.Certificate{{Epoch: first, To: him}, {Epoch: second, To: me}}
 	for from, heard := range map[grid.PeerID]bool{him: true, home: true} {
 		c = bare(grid.Record{Job: j, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: second, Certificates: certificates}, Run: grid.Run{Local: "l", Attempt: 1}})
+		for _, m := range c.members {
+			m.heard, m.told = true, true
+		}
 		if _, ok := only[Withdraw](c.Step(1_000_001, Message{from, cancel})); ok != heard {
 			t.Errorf("from %s: withdrawn %t", from, ok)
 		}

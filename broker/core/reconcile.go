@@ -161,4 +161,7 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 		r.Certificates, r.Uncertain = nil, true
 	}
 	j.pulling, j.homeHeard = false, 0
+	if r.CancelRequested {
+		c.backoff(j, onCancelling)
+	}
 }
