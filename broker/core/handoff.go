@@ -241,7 +241,7 @@ func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 	switch {
 	case j.rec.Handoff.Phase == grid.Offering && c.gates.beforeHandingOn(j) != open:
 		return // the candidate repeats it
-	case m.Handoff.Digest != j.sum():
+	case j.rec.Handoff.Phase == grid.Offering && m.Handoff.Digest != j.sum():
 		c.giveUp(j, "it is ready for another job than the one offered")
 		return
 	case j.rec.Handoff.Phase == grid.Committed && j.otherJournal(m.Handoff, m.Journal):

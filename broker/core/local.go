@@ -165,6 +165,9 @@ func (c *execution) withdrawn(e Withdrawn) {
 	case j.rec.Handoff.Phase == grid.Withdrawing && c.gates.beforeHandingOn(j) != open:
 		j.rec.Local = ""
 		c.ownership.dropOffer(j, "the offer died: the job "+c.gates.beforeHandingOn(j).String())
+	case j.rec.Handoff.Phase == grid.Withdrawing && c.gone(j.rec.Handoff.To):
+		j.rec.Local = ""
+		c.ownership.dropOffer(j, "the offer died: the candidate cannot hear that it owns the job")
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.ownership.commit(j)
 	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:

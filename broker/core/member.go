@@ -101,6 +101,11 @@ func (c *kernel) lives(p grid.PeerID) bool {
 	return c.members[p] != nil && c.members[p].live == grid.Alive
 }
 
+// gone tells of one that is no member, or is known to be dead.
+func (c *kernel) gone(p grid.PeerID) bool {
+	return c.members[p] == nil || c.members[p].live == grid.Dead
+}
+
 // facts is what this broker says of its site.
 func (c *kernel) facts() grid.Site {
 	s := c.cfg.Site
