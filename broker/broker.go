@@ -207,7 +207,7 @@ func (b *Broker) core(ctx context.Context, cfg core.Config, journal Journal) (*c
 func (b *Broker) loop(ctx context.Context, c *core.Core, journal Journal) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	defer b.host.Lost()
+	defer func() { b.unanswered(b.host.Lost()) }()
 	b.host.Begin(c, b.clocks())
 	for {
 		for b.host.Ready() {
@@ -295,8 +295,9 @@ func (b *Broker) turn(ctx context.Context, journal Journal) error {
 	if w.Restart {
 		b.boot.Add(1)
 	}
-	for _, e := range w.Effects {
+	for i, e := range w.Effects {
 		if _, again := e.(core.Restart); again {
+			b.failAnswers(w.Effects[i:], errResumed)
 			return errResumed
 		}
 		b.dispatch(ctx, e, w.Pauses)

@@ -55,6 +55,13 @@ func (b *Broker) failAnswers(effects []core.Effect, err error) {
 	}
 }
 
+// unanswered tells those whose requests a Core had taken that has ended: the next one knows nothing of them.
+func (b *Broker) unanswered(list []core.Token) {
+	for _, t := range list {
+		b.answer(core.Answer{Token: t, Err: fmt.Errorf("%w: the broker starts again from its journal: %w", grid.ErrUnavailable, ErrPerhaps)})
+	}
+}
+
 // Submit takes a job; it is durable when Submit returns. again tells that the key was known.
 func (b *Broker) Submit(ctx context.Context, j grid.Job, key string, anyway bool) (r grid.Record, again bool, err error) {
 	if err := b.roomFor(&j); err != nil {

@@ -29,10 +29,11 @@ type Host struct {
 	inbox   []Event
 	writing bool
 	peers   map[grid.PeerID]*heard
-	drift   grid.Tick // as the clocks said last
-	ahead   grid.Tick // so far the wall clock is, in whole seconds
-	pauses  uint64    // that Core was told of
-	off     Rules     // rules of the host's that are switched off
+	drift   grid.Tick      // as the clocks said last
+	ahead   grid.Tick      // so far the wall clock is, in whole seconds
+	pauses  uint64         // that Core was told of
+	off     Rules          // rules of the host's that are switched off
+	asked   map[Token]bool // requests that the Core has taken, and not answered
 }
 
 // heard is what was last heard of a peer.
@@ -130,9 +131,17 @@ func (h *Host) step(now Reading, ev Event) []Effect {
 	if span := h.stall(now); span >= StallAfter {
 		stall = h.core.Step(now.Now, Stall{span})
 	}
+	if r, asks := ev.(Request); asks {
+		h.asks(r.token())
+	}
 	effects := h.core.Step(now.Now, h.byCore(ev))
 	if stall != nil {
 		effects = append(stall, effects...)
+	}
+	for _, e := range effects {
+		if a, answers := e.(Answer); answers {
+			delete(h.asked, a.Token)
+		}
 	}
 	return h.byWall(effects)
 }
@@ -159,8 +168,19 @@ func (h *Host) Written(sequence uint64) {
 	h.core.Durable(sequence)
 }
 
-// Lost ends the Core, whose write failed or which cannot go on.
-func (h *Host) Lost() { h.core, h.writing = nil, false }
+// Lost ends the Core, whose write failed or which cannot go on. It tells which requests it had taken that nobody answers any more.
+func (h *Host) Lost() (unanswered []Token) {
+	unanswered = slices.Sorted(maps.Keys(h.asked))
+	h.core, h.writing, h.asked = nil, false, nil
+	return unanswered
+}
+
+func (h *Host) asks(t Token) {
+	if h.asked == nil {
+		h.asked = map[Token]bool{}
+	}
+	h.asked[t] = true
+}
 
 // Next is when Core wants a Tick; ok is false if nothing is waited for.
 func (h *Host) Next() (at grid.Tick, ok bool) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"gbroker/grid"
@@ -156,8 +157,12 @@ func TestTheNextCoreIsToldWhatWasHeard(t *testing.T) {
 	for _, ev := range heard {
 		h.Post(ev)
 	}
+	h.Post(Forward{Token: 4, To: her, Wish: Wish{Job: "b.1", User: "alice"}})
+	h.Post(submission(9))
 	h.Turn(still(1001))
-	h.Lost()
+	if left := h.Lost(); !slices.Equal(left, []Token{4}) || len(h.Lost()) > 0 {
+		t.Errorf("nobody answers %v", left)
+	}
 	h.Post(submission(1))
 	if _, ok := h.Turn(still(1002)); ok || h.Core() != nil {
 		t.Fatal("a Core whose write failed goes on")
