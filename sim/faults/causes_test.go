@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"testing"
 
 	"gbroker/grid"
@@ -173,6 +174,43 @@ func TestFailedThoughItEnded(t *testing.T) {
 		x.f.starts, x.f.ends = []start{s}, []grid.Progress{{ID: s.id, Cause: grid.ByItself}}
 		c.does(x)
 		x.w.truth.judge(x.a, x.f, &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
+		if v := x.w.result.Violation; (v != nil) != c.violated {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// A job may be told FAILED as no site can run it, where none could, and for a while after one came back.
+func TestFailedAsNoSiteCanRunIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cores, removed int
+		back           grid.Tick // so long ago; 0 is not
+		reason         string
+		violated       bool
+	}{
+		"none could":                   {8, 2, 0, "no site can run it: a", false},
+		"another reason is told":       {8, 2, 0, "its files did not come", true},
+		"one could":                    {2, 2, 0, "no site can run it: a", true},
+		"one came back just before":    {8, 2, searching, "no site can run it: a", false},
+		"one has come back for longer": {8, 2, searching + 1, "no site can run it: a", true},
+	} {
+		x := newScene(t)
+		f := newFact("wide", x.a, &grid.Job{ID: "wide", Demand: cores(c.cores)})
+		x.w.truth.facts["wide"] = f
+		x.a.facts.Processes, x.b.facts.Processes = 4, 8
+		f.stranded = false
+		members := slices.Clone(x.a.members)
+		for _, m := range members[:min(c.removed, len(members))] {
+			x.a.unknow(m)
+		}
+		if c.back > 0 {
+			for _, m := range members {
+				x.a.know(m)
+			}
+			x.w.now += c.back
+		}
+		x.w.truth.judge(x.a, f, &grid.Record{State: grid.Failed, Reason: c.reason, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 		if v := x.w.result.Violation; (v != nil) != c.violated {
 			t.Errorf("%s: %+v", name, v)
 		}

@@ -157,7 +157,8 @@
 //	                                   at that epoch
 //	                                 while it was open a neighbour was          nobody could run it
 //	                                   removed, and no other site of its home's
-//	                                   file had enough processors
+//	                                   file had enough processors, up to 10
+//	                                   minutes before; and that is why, as told
 //	                                 its home has lost that its files came
 //	                                 its user had it removed                    its files are gone
 //	FAILED though its program ended  that epoch had another start, which the    it counts, and not the end

@@ -12,7 +12,7 @@ func (s *site) unknow(m grid.Member) {
 	s.members = slices.DeleteFunc(slices.Clone(s.members), func(o grid.Member) bool { return o.Peer == m.Peer })
 	s.w.tell(s, "its administrator removes %s from the neighbours", m.Name)
 	s.dropped[m.Peer] = s.w.now
-	s.w.truth.strand(s)
+	s.w.truth.membersOf(s)
 	delete(s.host.lives, m.Peer)
 	delete(s.host.met, m.Peer)
 	s.changed(m.Peer)
@@ -24,6 +24,7 @@ func (s *site) know(m grid.Member) {
 		s.w.tell(s, "its administrator adds %s to the neighbours again", m.Name)
 		s.members = append(slices.Clone(s.members), m)
 		s.dropped[m.Peer] = s.w.now
+		s.w.truth.membersOf(s)
 		s.changed(m.Peer)
 	}
 }

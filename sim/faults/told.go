@@ -2,6 +2,7 @@ package faults
 
 import (
 	"slices"
+	"strings"
 
 	"gbroker/grid"
 )
@@ -95,7 +96,7 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		case f.isPart() || f.sweptAway():
 		case f.endedWell(r):
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and its program has ended by itself", f.id, r.Reason)
-		case len(f.starts) == 0 && !f.inVain() && !f.refusedAt(r.Epoch) && !f.stranded && !f.unsupplied && !f.removed:
+		case len(f.starts) == 0 && !f.inVain() && !f.refusedAt(r.Epoch) && !f.noRoom(r) && !f.unsupplied && !f.removed:
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}
@@ -104,15 +105,32 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 // refusedAt: a batch system has refused to take it, last at that epoch.
 func (f *fact) refusedAt(e grid.Epoch) bool { return f.refused != (grid.Epoch{}) && f.refused == e }
 
-// strand marks the jobs of s that have not ended and that none of its sites can run: their
-// home may say so, and end them.
-func (t *truth) strand(s *site) {
+// membersOf marks the jobs of s that have not ended and that none of its sites can run: their home may say so, and end them, until
+// a site is added that can.
+func (t *truth) membersOf(s *site) {
 	for _, f := range t.facts {
-		if f.home == s && f.told == 0 && f.homeless() {
-			f.stranded = true
+		switch {
+		case f.home != s || f.told != 0:
+		case f.homeless():
+			f.stranded, f.regained = true, 0
+		case f.stranded && f.regained == 0:
+			f.regained = s.w.now
 		}
 	}
 }
+
+// noRoom: its home says that no site can run it, and none could, or one came back so shortly before that the search had begun without it.
+// What was told so once may be told again.
+func (f *fact) noRoom(r *grid.Record) bool {
+	if !f.stranded || !f.isWhole() && !strings.Contains(r.Reason, "no site can run it") || f.regained > 0 && f.home.w.now > f.regained+searching {
+		return false
+	}
+	f.regained = 0
+	return true
+}
+
+// searching is how long a search may take whose broker or disk is slow.
+const searching = 10 * grid.Minute
 
 // homeless: no site of its home's file has enough processors for it, or for a job over several sites no such sites together.
 func (f *fact) homeless() bool {

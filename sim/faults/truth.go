@@ -76,6 +76,7 @@ type fact struct {
 	asked      asked      // what its user wants of it beside
 	refused    grid.Epoch // at which a batch system has refused last to take it
 	stranded   bool       // since it was handed in, no site of its home's file had enough processors for it
+	regained   grid.Tick  // and when one came back since; 0 is none
 	sites      int        // that it may have at one time; 0 is one
 	rounds     []*round
 	whole      *fact   // of which it is a part
