@@ -94,7 +94,7 @@ func (c *holdings) routes(r *routes) {
 func (c *holdings) boot(Boot) {
 	for _, id := range slices.Sorted(maps.Keys(c.all)) {
 		if r := c.all[id]; r.State == grid.Tentative {
-			c.askFor(r.ID, &holdingAsk{to: r.Site, m: wire.Release{ID: r.ID, Why: "its broker ended before it was confirmed"}})
+			c.giveUp(r.Site, r.ID, "its broker ended before it was confirmed")
 		}
 	}
 	c.armGeneral(holdingsDue, grid.Second)
@@ -249,6 +249,7 @@ func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
 		c.heard(from, r)
 	case c.all[r.ID] != nil && c.all[r.ID].Site == from && c.all[r.ID].State.Over() && !r.State.Over(): // it was told otherwise, and has forgotten it
 		c.send(from, wire.Release{ID: r.ID, Why: "it was over"})
+		return // that may be lost: it is acknowledged when it is over there
 	case c.all[r.ID] != nil && c.all[r.ID].Site == from:
 		c.heard(from, r)
 	case c.wholes != nil && c.wholes.holds(from, r.ID): // which has heard it in this step
@@ -258,6 +259,7 @@ func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
 		c.heard(from, r) // its user was told of it, in a part of this journal that is lost
 	case !r.State.Over():
 		c.send(from, wire.Release{ID: r.ID, Why: "its holder does not know it"})
+		return
 	}
 	c.send(from, wire.ReservationAck{ID: r.ID, Seq: r.Seq})
 }

@@ -162,3 +162,40 @@ func TestWhoWaitsTooLongHoldsNothing(t *testing.T) {
 		t.Errorf("its site has %+v", r)
 	}
 }
+
+// What a broker had asked for when it ended is given up, also where its site hears nothing of it for long, and then not at once.
+func TestWhatWasAskedForBeforeAStartIsGivenUp(t *testing.T) {
+	t.Parallel()
+	h := newDeskHolder(t)
+	m := h.reserveFor("r2", 2_000_000, 600_000, "n3")
+	m.Grace = 0
+	h.home.Step(h.now, ReserveRequest{Token: 3, To: me, Reserve: m})
+	for _, w := range h.desk.says(m) {
+		h.home.Step(h.now, Message{me, w})
+	}
+	h.desk.says(wire.Confirm{ID: "r2"}) // whose answer the broker does not live to hear
+	cfg := signer(her, "b")
+	cfg.Reservations = []grid.Reservation{*h.home.holdings.all["r1"], *h.home.holdings.all["r2"]}
+	h.home = New(cfg, []grid.Member{{Name: "a", Peer: me, Send: true}}, nil)
+	h.home.Step(h.now, Boot{}) // the site is not reached
+	h.now += 2 * holdingLimit
+	h.home.Step(h.now, Tick{})
+	h.acks, h.sent = false, nil
+	h.pass(grid.Minute)
+	for i, w := range h.sent {
+		if effects := h.home.Step(h.now, Message{me, w}); i > 0 { // what it says first is lost
+			for _, m := range sentTo(effects, me) {
+				h.toSite(m)
+			}
+		}
+		if word, is := w.(wire.ReservationWord); is && i == 0 && h.disk["r2"].Told >= word.Reservation.Seq {
+			t.Error("it is acknowledged")
+		}
+	}
+	if r := h.disk["r2"]; !r.State.Over() || h.home.holdings.all["r2"].State != grid.Released {
+		t.Errorf("its site has %+v", r)
+	}
+	if r := h.disk["r1"]; r.State != grid.Confirmed {
+		t.Errorf("the other one is %+v", r)
+	}
+}
