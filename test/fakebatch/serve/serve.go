@@ -1,9 +1,10 @@
 // Package serve is the line between the commands of the fake batch system and its server: a
 // unix socket in the server's folder. A client sends one Request as JSON and gets one
-// Reply; it keeps its side open until then, so that the server sees when it is killed.
+// Reply, or says the same as plain.go tells; it keeps its side open until then, so that the server sees when it is killed.
 package serve
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,14 +123,23 @@ func Run(ctx context.Context, dir string, ready func()) error {
 // answer serves one client.
 func (s *server) answer(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
-	var r Request
-	if json.NewDecoder(conn).Decode(&r) != nil {
-		return
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })
 	defer stop()
+	var r Request
+	from := bufio.NewReader(conn)
+	first, err := from.Peek(1)
+	plain := err == nil && first[0] == plainMark
+	switch {
+	case plain:
+		r.Call, err = readPlain(conn, from, s.face)
+	case err == nil:
+		err = json.NewDecoder(from).Decode(&r)
+	}
+	if err != nil {
+		return
+	}
 	gone := make(chan struct{})
 	go func() { // ends with the connection
 		defer close(gone)
@@ -143,6 +153,10 @@ func (s *server) answer(ctx context.Context, conn net.Conn) {
 	case r.Call != nil:
 		a, ok := s.call(ctx, r.Call, gone)
 		if !ok {
+			return
+		}
+		if plain {
+			writePlain(conn, a)
 			return
 		}
 		reply.Answer = a
