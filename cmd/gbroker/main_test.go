@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +14,41 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"gbroker": main})
 }
 
-// TestScripts uses every command as an administrator would.
+// TestScripts uses the commands as an administrator would, with a daemon beside.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	play(t, true)
+}
+
+// TestLargeScripts uses all other commands: nothing runs beside them, and what the race detector may find in
+// the doctor's probes and in jobs by hand is found by TestDoctor, TestByHand and TestReserveByHand.
+func TestLargeScripts(t *testing.T) {
+	t.Parallel()
+	play(t, false)
+}
+
+// play runs the scripts in which a daemon runs, or the others.
+func play(t *testing.T, daemon bool) {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "&daemon&") == daemon {
+			files = append(files, file)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatalf("no script of %d", len(all))
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Files: files,
 		// ends CODE COMMAND...: the exit code is exactly CODE
 		// until exists FILE waits for the file; until ends COMMAND... until it prints "ended"
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "until": until},
