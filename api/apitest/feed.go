@@ -62,9 +62,7 @@ func (s *Service) Changes(ctx context.Context, who api.Identity, after api.Posit
 		if c.Reset || len(c.List) > 0 {
 			return c, nil
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
+		if !s.rest(ctx, changed) {
 			return c, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gbroker/api"
 	"gbroker/grid"
@@ -33,6 +34,7 @@ type Service struct {
 	flows    map[api.FlowID]api.FlowStatus
 	foreseen api.Foreseen
 	forgets  int // how many of those are not known any more
+	resting  atomic.Int32
 }
 
 type job struct {

@@ -25,11 +25,24 @@ func (s *Service) until(ctx context.Context, who api.Identity, id grid.JobID, do
 		if done(&r) {
 			return r, nil
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
+		if !s.rest(ctx, changed) {
 			return r, nil
 		}
+	}
+}
+
+// Resting is how many calls wait for a change just now.
+func (s *Service) Resting() int { return int(s.resting.Load()) }
+
+// rest waits for a change; false where ctx ended before.
+func (s *Service) rest(ctx context.Context, changed <-chan struct{}) bool {
+	s.resting.Add(1)
+	defer s.resting.Add(-1)
+	select {
+	case <-changed:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -40,12 +40,46 @@ type serviceKey struct{}
 //	foresees [nobody|dear|priced]            what where answers from now on
 //	interrupts                         the commands in the background get SIGINT
 //	called                             something in the background has called the broker at $MUTE, which never answers
+//	rests                              a call waits at the broker for a change
 //	outage KIND|none                   every call fails with this kind
 //	forgets                            what has changed is told to nobody any more, as after a restart
+//
+// The concurrent ones run here: their commands do several things at a time, so the race detector may find something.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	play(t, true)
+}
+
+// TestLargeScripts runs the others: their commands do one thing after the other, and the detector would take twice the time for them.
+func TestLargeScripts(t *testing.T) {
+	t.Parallel()
+	play(t, false)
+}
+
+// concurrent are the scripts of commands that follow, cancel many, are interrupted, or watch for keys.
+var concurrent = []string{"input", "logs", "many", "output", "several", "top", "wait", "watch"}
+
+// play runs the scripts that are among the concurrent ones, or are not.
+func play(t *testing.T, among bool) {
+	t.Helper()
+	all, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	left := slices.Clone(concurrent)
+	for _, file := range all {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		if slices.Contains(concurrent, name) == among {
+			files = append(files, file)
+		}
+		left = slices.DeleteFunc(left, func(l string) bool { return l == name })
+	}
+	if len(left) > 0 || len(files) == 0 {
+		t.Fatalf("%d scripts, and none is called %q", len(files), left)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata",
+		Files: files,
 		Setup: setup,
 		Condition: func(name string) (bool, error) { // [root]: whom no mode keeps from a file
 			if name != "root" {
@@ -55,7 +89,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "becomes": becomes, "leaves": leaves, "uploaded": uploaded, "outage": outage,
-			"interrupts": interrupts, "called": called, "foresees": foresees, "forgets": forgets,
+			"interrupts": interrupts, "called": called, "foresees": foresees, "forgets": forgets, "rests": rests,
 		},
 	})
 }
@@ -251,6 +285,16 @@ func uploaded(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func forgets(ts *testscript.TestScript, _ bool, _ []string) { service(ts).ForgetChanges() }
+
+func rests(ts *testscript.TestScript, _ bool, _ []string) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); service(ts).Resting() == 0; <-tick.C {
+		if time.Now().After(end) {
+			ts.Fatalf("no call waits")
+		}
+	}
+}
 
 func outage(ts *testscript.TestScript, _ bool, args []string) {
 	service(ts).Fail(map[string]error{
