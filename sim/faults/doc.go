@@ -63,7 +63,9 @@
 //	                                   to owning it, or got it before it noticed
 //	                                   that or was started again, and need not
 //	                                   wait for the word of a site; also where
-//	                                   its home has begun a term since
+//	                                   its home has begun a term since; a
+//	                                   second broker under its name is likewise
+//	                                   a branch that it lacks
 //	                                 its home and a site that had it, or one    both have forgotten where it was,
 //	                                   that gave it on and who got it, have       or its end
 //	                                   lost who had it since then, or its end

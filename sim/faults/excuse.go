@@ -252,7 +252,7 @@ func (f *fact) unheardAt(o *site, e grid.Epoch, now grid.Tick) bool {
 
 // unheard: a site that has lost what it wrote need not wait for the word of o, which was a neighbour when it would have asked.
 func (s *site) unheard(o *site, now grid.Tick) bool {
-	return o != s && slices.ContainsFunc(s.lapses, func(l lapse) bool {
+	return o != s && slices.ContainsFunc(s.branches(), func(l lapse) bool {
 		return l.at <= now && (s.forgot[o.peer] >= l.at || s.dropped[o.peer] >= l.at)
 	})
 }
@@ -329,7 +329,7 @@ func (f *fact) doubts(s *site, r *grid.Record) {
 // it before that noticed. What came later cannot be in a branch that was lost before; but a home that is told of one more life, longer than its
 // journal was then, cannot tell that from a duplicate of its own.
 func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
-	return len(s.lapses) > 0 && (s == f.home || f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
+	return len(s.branches()) > 0 && (s == f.home || f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
 }
 
 // forgottenByBoth: one site has given the job to another, and both have lost what they wrote of it since; or the home has lost what it

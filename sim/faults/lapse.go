@@ -52,6 +52,16 @@ func (s *site) noticed(is bool) {
 	}
 }
 
+// branches are the losses of a site, and what a second broker under its name, while there is one, has done since it was made: to each of
+// the two the other is a branch of its journal that it lacks.
+func (s *site) branches() []lapse {
+	if s.of == nil && s.duplicate == nil {
+		return s.lapses
+	}
+	made := s.principal().copied
+	return append(slices.Clip(s.lapses), lapse{since: made, at: made})
+}
+
 // setBack: what s wrote in its journal since then is lost. For each job it is noted
 // what nobody can know any more because of that.
 func (t *truth) setBack(s *site, l lapse) {

@@ -64,6 +64,8 @@ func TestLostTakesAReason(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.a.forgot[x.c.peer] = x.w.now
 		}, true},
+		{"its home has a second broker beside it, and one need not be asked", func(x *scene) { x.doubtsDuplicate(at(800)) }, false},
+		{"the same, and that one was out of the file before there was the second broker", func(x *scene) { x.doubtsDuplicate(at(400)) }, true},
 		{"an owner elsewhere was set back to owning it, and one need not be asked", func(x *scene) { x.doubts(x.b, at(150), true) }, false},
 		{"an owner elsewhere was set back, knew that, and got it then", func(x *scene) { x.doubts(x.b, at(950), false) }, true},
 		{"an owner elsewhere was set back, and got it before it knew that", func(x *scene) { x.doubts(x.b, at(150), false) }, false},
@@ -156,4 +158,14 @@ func TestLostTakesAReason(t *testing.T) {
 			}
 		})
 	}
+}
+
+// doubtsDuplicate: the home, whose journal was copied at 500, is told of another life, and does not know whether it has the job, which came at 550; c is
+// out of its neighbours' file since.
+func (x *scene) doubtsDuplicate(since grid.Tick) {
+	r := &grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Uncertain: true}}
+	x.a.copied, x.a.duplicate = at(500), &site{of: x.a}
+	x.a.asks, x.a.dropped[x.c.peer] = at(600), since
+	x.f.got[r.Epoch] = at(550)
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(r)})
 }
