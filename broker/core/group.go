@@ -121,7 +121,7 @@ func (s *groups) add(rec grid.Group) *group {
 	return g
 }
 
-// markRecovered: jobs of the groups that are here may have been made by another with a copy of this journal.
+// markRecovered: jobs of the groups that are here may have been made in another branch of this journal, or by another with a copy of it.
 func (s *groups) markRecovered() {
 	for _, g := range s.all {
 		g.recovered = true

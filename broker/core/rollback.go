@@ -109,6 +109,7 @@ func (c *recovery) doubtAll(at grid.JournalID) {
 	c.saveState()
 	c.wholes.branchLost()
 	c.reserver.branchLost()
+	c.groups.markRecovered()
 	for _, j := range c.sorted() {
 		if j.rec.Handoff.Phase == grid.Offering || j.rec.Handoff.Phase == grid.Withdrawing {
 			c.ownership.sendAbort(c.ownership.handoffID(j), "its journal was rolled back")

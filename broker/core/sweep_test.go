@@ -203,3 +203,27 @@ func TestFilesOfASweepGoWithItsLastJob(t *testing.T) {
 		}
 	}
 }
+
+// A second broker, with a copy of the journal of this life, may have made jobs of a group that came in it: what enters after that is read first.
+func TestJobsThatADuplicateHasMade(t *testing.T) {
+	t.Parallel()
+	c, e := sweeping(9)
+	e.Template.Inputs, e.Group.AtOnce = nil, 2
+	c.Step(c.now+1, e)
+	id := e.Group.ID
+	if c.groups.all[id].recovered {
+		t.Fatal("it was in the journal before")
+	}
+	c.Step(c.now+1, HadDuplicate{Token: 2})
+	if c.groups.enter(c.groups.all[id], 1) != 0 {
+		t.Error("a job enters before the control directories were read anew")
+	}
+	c.Step(c.now+1, Reconciled{All: true, Jobs: []grid.JobID{id.Job(1), id.Job(2)}, Attempts: []grid.AttemptID{{Job: id.Job(3), Epoch: grid.Epoch{Term: 1}, Attempt: 1}}})
+	for range 60 {
+		c.Step(c.now+grid.Second, Tick{})
+	}
+	c.groups.enter(c.groups.all[id], 1)
+	if j := c.jobs[id.Job(3)]; j == nil || !j.unreconciled() {
+		t.Errorf("the third, of which there is an attempt, is %+v", j)
+	}
+}
