@@ -198,3 +198,35 @@ func TestAKillThatBothHaveForgotten(t *testing.T) {
 		}
 	}
 }
+
+// Its home has lost that it gave the job to b, starts it itself, and then b does: only where the home need not wait for the word of b is nobody to blame.
+func TestAStartBesideOneOfItsHome(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		does     func(x *scene)
+		violated bool
+	}{
+		{"nothing was lost", func(x *scene) { x.a.dropped[x.b.peer] = at(90) }, true},
+		{"it was lost, and b is a neighbour", func(x *scene) { x.a.lost(50, 80, false) }, true},
+		{"it was lost, and b was removed before", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(70) }, true},
+		{"it was lost, and b was removed since", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(90) }, false},
+		{"it was lost, and b was forgotten since", func(x *scene) { x.a.lost(50, 80, false); x.a.forgot[x.b.peer] = at(90) }, false},
+		{"it was lost after the home had started it", func(x *scene) { x.a.lost(50, 940, false); x.a.forgot[x.b.peer] = at(945) }, true},
+		{"something else was lost", func(x *scene) { x.a.lost(65, 80, false); x.a.forgot[x.b.peer] = at(90) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t)
+			x.gave(1, 60, x.a, x.b)
+			c.does(x)
+			now := began(950, x.b, 1)
+			now.id.Epoch.Hop = 1
+			x.f.starts = []start{began(900, x.a, 1)}
+			x.f.mayStart(x.w, now)
+			if v := x.w.result.Violation; (v != nil) != c.violated {
+				t.Errorf("the violation is %+v", v)
+			}
+		})
+	}
+}

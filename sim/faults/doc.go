@@ -89,6 +89,8 @@
 //	                                 the home has lost that likewise, and its   he need not wait for its word
 //	                                   administrator forgot that site, or
 //	                                   removed it, since
+//	                                 likewise, and now it is that site's, after  likewise
+//	                                   one of the home
 //	                                 the home has lost, in a power cut or with  nothing and nobody can say
 //	                                   its machine, that it gave the job away,    that the journal was longer
 //	                                   to there or to who gave it on, and

@@ -105,6 +105,16 @@ func (f *fact) untraceable(e start, by grid.Tick) bool {
 	})
 }
 
+// waitsForNobody: the home has lost that it gave the job to where this start is, or to who gave it on to there, and its administrator had said that it need not
+// wait for the word of that, when the earlier start was submitted at the home.
+func (f *fact) waitsForNobody(earlier, now start) bool {
+	o := now.where
+	return earlier.where == f.home && o != f.home && slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
+		said := max(f.home.forgot[o.peer], f.home.dropped[o.peer]) >= l.at
+		return l.at <= earlier.queued && l.covers(f.leftHome(now.id.Epoch)) && said
+	})
+}
+
 // decided is by when it was decided that there is a start beside an earlier one: when it was submitted, or where that one
 // was, when its wrapper asked for a token.
 func (e start) decided(earlier start) grid.Tick {

@@ -64,6 +64,8 @@ func TestLostTakesAReason(t *testing.T) {
 			x.w.truth.setBack(x.a, lapse{since: at(100), words: true})
 			x.a.forgot[x.c.peer] = x.w.now
 		}, true},
+		{"two brokers under its home's name have acted on it", func(x *scene) { x.f.acted(true); x.f.acted(false) }, false},
+		{"one of two brokers under its home's name has acted on it", func(x *scene) { x.f.acted(true) }, true},
 		{"its home has a second broker beside it, and one need not be asked", func(x *scene) { x.doubtsDuplicate(at(800)) }, false},
 		{"the same, and that one was out of the file before there was the second broker", func(x *scene) { x.doubtsDuplicate(at(400)) }, true},
 		{"an owner elsewhere was set back to owning it, and one need not be asked", func(x *scene) { x.doubts(x.b, at(150), true) }, false},

@@ -42,9 +42,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	f.lost = f.lost || r.State == grid.Lost
 	t.stirs(id)
 	w.tell(s, "TELLS that %s is %s: %s", id, r.State, r.Reason)
-	if !f.torn() {
-		t.judge(s, f, r)
-	}
+	t.judge(s, f, r)
 }
 
 // gone: its user knows that it was removed.
@@ -57,6 +55,9 @@ func (f *fact) gone(now grid.Tick) {
 // judge checks that a final state is true.
 func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 	w := s.w
+	if f.torn() {
+		return
+	}
 	// What still runs of an older term, at a site that was forgotten, is not this job any more.
 	runs := func(e start) bool {
 		of := e.id.Epoch.Term == r.Epoch.Term || r.Adopted != (grid.Epoch{}) && e.id.Epoch.Term == r.Adopted.Term

@@ -188,7 +188,7 @@ func (f *fact) mayStart(w *world, now start) {
 		w.violate("S5", f.id, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", now.id, now.where.name(), (w.now - f.cancel).Seconds())
 	case !f.rerun:
 		for _, e := range f.starts {
-			if !f.fencedOff(e, now) && !f.untraceable(e, now.decided(e)) && !f.apart(e, now) {
+			if !f.fencedOff(e, now) && !f.untraceable(e, now.decided(e)) && !f.apart(e, now) && !f.waitsForNobody(e, now) {
 				w.violate("S2b", f.id, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", now.id, now.where.name(), e.where.name(), e.id)
 				return
 			}
