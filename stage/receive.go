@@ -21,7 +21,6 @@ type uploads struct {
 	ledger *ledger
 	fresh  map[string]bool // received by this process: their bytes need no second look
 	bytes  int64
-	coming map[string]bool // being received now
 }
 
 const uploadPrefix = "up-"
@@ -73,15 +72,17 @@ func (s *Stager) Receive(ctx context.Context, job grid.JobID, name string, size 
 func (d *desk) take(name string) (done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.uploads.coming[name] {
+	if d.coming[name] {
 		return nil, fmt.Errorf("%w: the file %q is being received already, try again", grid.ErrUnavailable, name)
 	}
-	u := d.uploads
-	u.coming[name] = true
+	if d.coming == nil {
+		d.coming = map[string]bool{}
+	}
+	d.coming[name] = true
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(u.coming, name)
+		delete(d.coming, name)
 	}, nil
 }
 
@@ -192,7 +193,7 @@ func (d *desk) load(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	u := &uploads{ledger: l, fresh: map[string]bool{}, coming: map[string]bool{}}
+	u := &uploads{ledger: l, fresh: map[string]bool{}}
 	for _, f := range l.files {
 		u.bytes += f.Size
 	}

@@ -289,7 +289,8 @@ type desk struct {
 
 	mu      sync.Mutex
 	cancel  context.CancelFunc // ends what has the turn
-	uploads *uploads           // nil until the first Receive
+	uploads *uploads           // nil until the first Receive, and again after Received
+	coming  map[string]bool    // files that are being received now
 }
 
 // hold returns the job's desk, which lives until as many leave as held it.

@@ -150,6 +150,12 @@ func TestReceiveOneAtATime(t *testing.T) {
 	if _, err := s.Receive(t.Context(), job, "y", 4, 0o600, 0, strings.NewReader("abcd")); err != nil {
 		t.Errorf("another file at once: %v", err)
 	}
+	if m, err := s.Received(job); len(m) != 1 || err != nil {
+		t.Errorf("so far there are %v, %v", m, err)
+	}
+	if _, err := s.Receive(t.Context(), job, "x", 4, 0o600, 0, strings.NewReader("abcd")); !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a second time, after all were listed: %v", err)
+	}
 	io.WriteString(w, "34")
 	w.Close()
 	if err := <-first; err != nil {
