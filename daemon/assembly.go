@@ -48,7 +48,7 @@ func (s *site) offset(p grid.PeerID) (offset, bound grid.Tick) {
 
 func (s *site) overlayConfig(key overlay.Key) overlay.Config {
 	return overlay.Config{
-		Key: key, Listen: s.cfg.Listen, Site: s.facts, Members: s.cfg.Members, GridKey: s.cfg.GridKey, Relay: s.cfg.Relay,
+		Key: key, Listen: s.cfg.listens(), Site: s.facts, Members: s.cfg.Members, GridKey: s.cfg.GridKey, Relay: s.cfg.Relay,
 		Invitations: func() []overlay.GridKey { return s.invited.secrets(&s.cfg) }, Admit: s.admit,
 		Hello: func() wire.Hello {
 			return wire.Hello{

@@ -52,6 +52,8 @@ type Config struct {
 	// (0.0.0.0) is easy; one address keeps other networks out. None: this site only
 	// dials out, and two such sites do not meet.
 	Listen []string
+	// ListenInstead is in place of Listen, where the command line says so; nil is not. It is no field of the file.
+	ListenInstead []string
 	// API is HOST:PORT of the HTTP interface, always loopback; "" has none. The unix
 	// socket knows its users by the kernel's word, TCP only by a token.
 	API string
@@ -289,4 +291,12 @@ func shown(config, path string) string {
 		return path
 	}
 	return filepath.Join(filepath.Dir(config), rel)
+}
+
+// listens is where this broker listens.
+func (c *Config) listens() []string {
+	if c.ListenInstead != nil {
+		return c.ListenInstead
+	}
+	return c.Listen
 }

@@ -74,10 +74,11 @@ func (s *site) reload(ctx context.Context) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, unix.SIGHUP)
 	defer signal.Stop(hangup)
-	now, err := Load(s.cfg.File) // without what the command line changed
-	if err != nil {
-		now = s.cfg
-	}
+	return s.reloadAt(ctx, hangup)
+}
+
+func (s *site) reloadAt(ctx context.Context, hangup <-chan os.Signal) error {
+	now := s.cfg // by which it started: what was written since is news
 	for {
 		select {
 		case <-ctx.Done():

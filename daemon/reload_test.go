@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/sys/unix"
 
 	"gbroker/broker"
 	"gbroker/broker/core"
@@ -63,5 +65,47 @@ func TestReloaded(t *testing.T) {
 	}
 	if told := logs.FilterMessageSnippet("need a restart").Len(); told != 2 {
 		t.Errorf("told %d times", told)
+	}
+}
+
+// Where the command line says to listen elsewhere, the file's is what a reload compares.
+func TestListensInstead(t *testing.T) {
+	t.Parallel()
+	c := initSite(t)
+	if got := c.listens(); !slices.Equal(got, c.Listen) {
+		t.Errorf("it listens at %v", got)
+	}
+	file := c.Listen
+	c.ListenInstead = []string{"/ip4/127.0.0.1/tcp/0"}
+	if got := c.listens(); !slices.Equal(got, c.ListenInstead) || !slices.Equal(c.Listen, file) {
+		t.Errorf("it listens at %v, the file says %v", got, c.Listen)
+	}
+	c.ListenInstead = []string{}
+	if got := c.listens(); len(got) != 0 {
+		t.Errorf("one that only dials out listens at %v", got)
+	}
+}
+
+// What was written into the file while the daemon started is taken up at the first SIGHUP, as it started by what the file was before.
+func TestReloadOfWhatChangedDuringTheStart(t *testing.T) {
+	t.Parallel()
+	c := initSite(t)
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.File, append(text, "\nlog: {level: debug}\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := &site{cfg: c, log: zap.NewNop(), level: zap.NewAtomicLevel(), broker: broker.NewBroker(core.Config{}, nil, broker.Ports{})}
+	hangup, done := make(chan os.Signal), make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { done <- s.reloadAt(ctx, hangup) }()
+	for range 2 { // the second is heard when the first was done
+		hangup <- unix.SIGHUP
+	}
+	cancel()
+	if err := <-done; err != nil || s.level.Level() != zap.DebugLevel {
+		t.Errorf("level %v, %v", s.level, err)
 	}
 }

@@ -45,7 +45,7 @@ the log names the fields that need a restart.`,
 			return err
 		}
 		if cmd.Flags().Changed("listen") {
-			if cfg.Listen, err = daemon.ListenAddresses(listen); err != nil {
+			if cfg.ListenInstead, err = daemon.ListenAddresses(listen); err != nil {
 				return cli.BadUsage("--listen: %w", err)
 			}
 		}
