@@ -12,16 +12,16 @@ import (
 // asks for, or the whole.
 func TestWhatTakesMoreThanItHasIsEnded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, plan.Node{Name: "a", Cores: 4, Memory: 1 << 30})
-	const hoards = `head -c 400000000 /dev/zero | tail | wc -c > n; sleep 1; echo done > out` // tail keeps a line until it ends
+	s := newSite(t, plan.Node{Name: "a", Cores: 4, Memory: 256 << 20})
+	const hoards = `{ head -c 100000000 /dev/zero; sleep 1; } | tail | wc -c > n; echo done > out` // tail keeps a line until it ends
 	for name, c := range map[string]struct {
 		script string
 		change func(*grid.Submission)
 		why    string
 	}{
-		"memory":       {hoards + "; sleep 60", nil, " bytes of memory, and has 268435456 on its computer"},
-		"again":        {hoards + "; sleep 60", func(j *grid.Submission) { j.Job.Rerunnable = true }, " bytes of memory, and has 268435456 on its computer"},
-		"asked memory": {hoards, func(j *grid.Submission) { j.Job.Demand.Chunks[0].Memory = 700 << 20 }, ""},
+		"memory":       {strings.Replace(hoards, "sleep 1;", "sleep 60;", 1), nil, " bytes of memory, and has 67108864 on its computer"},
+		"again":        {strings.Replace(hoards, "sleep 1;", "sleep 60;", 1), func(j *grid.Submission) { j.Job.Rerunnable = true }, " bytes of memory, and has 67108864 on its computer"},
+		"asked memory": {hoards, func(j *grid.Submission) { j.Job.Demand.Chunks[0].Memory = 175 << 20 }, ""},
 		"more cores":   {hoards, func(j *grid.Submission) { j.Job.Demand.Chunks[0].Cores = 3 }, ""},
 		"alone":        {hoards, func(j *grid.Submission) { j.Job.Demand.Exclusive = true }, ""},
 		"disk":         {"truncate -s 2T big; sleep 60", nil, "it took 2199023255552 bytes of disk, and the owner of its computer gives 1099511627776"},
