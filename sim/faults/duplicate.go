@@ -120,6 +120,7 @@ func (s *site) resume() {
 			if h.halted {
 				return core.Resume{Token: t}
 			}
+			s.relearns = s.w.now
 			return core.HadDuplicate{Token: t}
 		}, func(a core.Answer) { answered = a.Err == nil })
 	}

@@ -336,10 +336,10 @@ func (f *fact) doubts(s *site, r *grid.Record) {
 }
 
 // mayDoubt: s was set back, and cannot know whether it gave the job away since, at that epoch or before: its journal had it when its broker started, or got
-// it before that noticed. What came later cannot be in a branch that was lost before; but a home that is told of one more life, longer than its
+// it before that noticed, or its administrator said that there was a duplicate. What came later cannot be in a branch that was lost before; but a home that is told of one more life, longer than its
 // journal was then, cannot tell that from a duplicate of its own.
 func (f *fact) mayDoubt(s *site, e grid.Epoch) bool {
-	return len(s.branches()) > 0 && (s == f.home || f.read[s] || s.asks == 0 || f.got[e] <= s.asks)
+	return len(s.branches()) > 0 && (s == f.home || f.read[s] || s.asks == 0 || f.got[e] <= max(s.asks, s.relearns))
 }
 
 // forgottenByBoth: one site has given the job to another, and both have lost what they wrote of it since; or the home has lost what it

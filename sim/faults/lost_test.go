@@ -70,6 +70,8 @@ func TestLostTakesAReason(t *testing.T) {
 		{"the same, and that one was out of the file before there was the second broker", func(x *scene) { x.doubtsDuplicate(at(400)) }, true},
 		{"an owner elsewhere was set back to owning it, and one need not be asked", func(x *scene) { x.doubts(x.b, at(150), true) }, false},
 		{"an owner elsewhere was set back, knew that, and got it then", func(x *scene) { x.doubts(x.b, at(950), false) }, true},
+		{"the same, and its administrator has said since that it had a duplicate", func(x *scene) { x.b.relearns = at(960); x.doubts(x.b, at(950), false) }, false},
+		{"the same, and its administrator had said before that it had a duplicate", func(x *scene) { x.b.relearns = at(940); x.doubts(x.b, at(950), false) }, true},
 		{"an owner elsewhere was set back, and got it before it knew that", func(x *scene) { x.doubts(x.b, at(150), false) }, false},
 		{"its home does not know it any more", func(x *scene) { x.w.truth.setBack(x.a, lapse{since: forEver}); x.learn() }, false},
 		{"its home and its owner have lost what they wrote of it", func(x *scene) {

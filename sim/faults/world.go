@@ -67,6 +67,7 @@ type site struct {
 	drained    bool                      // as its administrator has said
 	lapses     []lapse                   // what it has lost the knowledge of
 	asks       grid.Tick                 // since when its broker knows that, and asks all; 0: it does not
+	relearns   grid.Tick                 // when its administrator said last that it had a duplicate: it asks all anew, of all that it has by then
 	forgot     map[grid.PeerID]grid.Tick // members, by its administrator, and when he said so last
 	forgetting map[grid.PeerID]bool      // that was said, and is not answered
 	fenced     map[grid.PeerID]grid.Tick // of these, those that were said to be fenced off
