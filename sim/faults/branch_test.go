@@ -212,6 +212,13 @@ func TestAStartBesideOneOfItsHome(t *testing.T) {
 		{"it was lost, and b was removed before", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(70) }, true},
 		{"it was lost, and b was removed since", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(90) }, false},
 		{"it was lost, and b was forgotten since", func(x *scene) { x.a.lost(50, 80, false); x.a.forgot[x.b.peer] = at(90) }, false},
+		{"it was lost, and b was forgotten after the home had started it", func(x *scene) { x.a.lost(50, 80, false); x.a.forgot[x.b.peer] = at(930) }, true},
+		{"it was lost, and b was removed after the home had started it", func(x *scene) {
+			x.a.lost(50, 80, false)
+			x.a.members = nil
+			x.a.dropped[x.b.peer] = at(930)
+		}, true},
+		{"it was lost, b was removed, and added again after the home had started it", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(930) }, false},
 		{"it was lost after the home had started it", func(x *scene) { x.a.lost(50, 940, false); x.a.forgot[x.b.peer] = at(945) }, true},
 		{"something else was lost", func(x *scene) { x.a.lost(65, 80, false); x.a.forgot[x.b.peer] = at(90) }, true},
 	} {

@@ -105,13 +105,16 @@ func (f *fact) untraceable(e start, by grid.Tick) bool {
 	})
 }
 
-// waitsForNobody: the home has lost that it gave the job to where this start is, or to who gave it on to there, and its administrator had said that it need not
-// wait for the word of that, when the earlier start was submitted at the home.
+// waitsForNobody: the home has lost that it gave the job to where this start is, or to who gave it on to there; and by its administrator's word since then it
+// did not wait for that site when it submitted the earlier start.
 func (f *fact) waitsForNobody(earlier, now start) bool {
-	o := now.where
-	return earlier.where == f.home && o != f.home && slices.ContainsFunc(f.home.lapses, func(l lapse) bool {
-		said := max(f.home.forgot[o.peer], f.home.dropped[o.peer]) >= l.at
-		return l.at <= earlier.queued && l.covers(f.leftHome(now.id.Epoch)) && said
+	o, home := now.where, f.home
+	return earlier.where == home && o != home && slices.ContainsFunc(home.lapses, func(l lapse) bool {
+		if l.at > earlier.queued || !l.covers(f.leftHome(now.id.Epoch)) {
+			return false
+		}
+		said, out := home.forgot[o.peer], home.dropped[o.peer]
+		return said >= l.at && said <= earlier.queued || out >= l.at && (out <= earlier.queued || home.knows(o.peer)) // one that is back was out before
 	})
 }
 
