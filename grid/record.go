@@ -175,10 +175,19 @@ type SiteState struct {
 	RolledBack uint64
 	// Behind are, while that is so, the ends of the branches that it was rolled back from.
 	Behind []JournalID
+	// Unheard are, while that is so, those that are not waited for any more.
+	Unheard []Unheard
 	// Lost are the ends of branches of this journal that it was rolled back from, and about which
 	// all were asked: to hear of them again is no news.
 	Lost  []JournalID
 	Since Tick // when Draining was last changed
+}
+
+// Unheard is a member that was forgotten, or removed, before it said what it has got in a part of the journal that is lost.
+type Unheard struct {
+	Peer     PeerID
+	Removed  bool // it is asked once it is a member again
+	Harmless bool // an administrator says that nothing of that can run there
 }
 
 // JournalID is a position in a journal: a random incarnation, made with the journal; the

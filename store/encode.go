@@ -77,6 +77,7 @@ type siteRow struct {
 	Draining   bool             `json:",omitempty"`
 	RolledBack uint64           `json:",omitempty"`
 	Behind     []grid.JournalID `json:",omitempty"`
+	Unheard    []grid.Unheard   `json:",omitempty"`
 	Lost       []grid.JournalID `json:",omitempty"`
 	Since      grid.Tick        `json:",omitempty"`
 }

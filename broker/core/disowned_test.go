@@ -76,6 +76,9 @@ func TestWhoGaveADeclinedJobTakesItBack(t *testing.T) {
 		return said[len(said)-1]
 	}
 	no := func(at grid.Epoch) wire.Message { return wire.Error{Of: wire.KindRecall, Job: j.ID, At: at} }
+	lostRecord := func(had grid.Epoch) Message {
+		return Message{him, wire.Error{Of: wire.KindRecall, Job: j.ID, At: at, Had: had}}
+	}
 	for name, k := range map[string]struct {
 		word Event
 		then grid.State // MOVING: it waits
@@ -84,6 +87,8 @@ func TestWhoGaveADeclinedJobTakesItBack(t *testing.T) {
 		"he has committed it":             {Message{him, he(grid.Committed)}, grid.Assigned, grid.Watching},
 		"it was owned, he hears":          {Message{him, he(grid.NoHandoff)}, grid.Ready, grid.Owning},
 		"he has nothing":                  {Message{him, no(at)}, grid.Ready, grid.Owning},
+		"he was put back, and had it":     {lostRecord(grid.Epoch{Term: 1, Hop: 1}), grid.Ready, grid.Owning}, // what he gives away he has withdrawn before
+		"he was put back, and took it":    {lostRecord(grid.Epoch{Term: 1, Hop: 3}), grid.Lost, grid.Owning},
 		"he had nothing before":           {Message{him, no(grid.Epoch{Term: 1, Hop: 1})}, grid.Assigned, grid.Watching},
 		"another has nothing":             {Message{it, no(at)}, grid.Assigned, grid.Watching},
 		"he is forgotten":                 {Forget{Site: him}, grid.Lost, grid.Watching},

@@ -54,9 +54,9 @@ func (c *recovery) hadDuplicate(e HadDuplicate) {
 		c.rolledBack(why, grid.JournalID{})
 	} else {
 		c.awaitAll(why)
-		c.rolled.lost, c.rolled.unheard, c.rolled.harmful = r.lost, r.unheard, r.harmful
-		for _, p := range r.unheard {
-			delete(c.rolled.waiting, p)
+		c.rolled.lost = r.lost
+		for _, u := range r.unheard {
+			c.notHeard(u)
 		}
 		c.doubtAll(grid.JournalID{})
 		c.recount()

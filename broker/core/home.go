@@ -61,7 +61,7 @@ type home struct {
 		heirForgotten(j *job, e Forget)
 		madeAgain(j *job) (ended bool)
 		reconcile()
-		notAwaited(p grid.PeerID, harmless bool)
+		notAwaited(who grid.Unheard)
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate, started bool) gate
 		unknownReport(from grid.PeerID, m wire.Report)
 	}

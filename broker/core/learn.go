@@ -63,13 +63,13 @@ func (c *recovery) recallRefused(from grid.PeerID, m wire.Error) {
 	}
 	if m.At == j.rec.Epoch { // else it was said before that was asked
 		c.saysNone(j, from)
+		if from == j.giver() && j.declined == m.At {
+			j.letGo = m.At
+			c.goesOnAnew(j)
+		}
 	}
-	switch {
-	case m.Had != (grid.Epoch{}):
+	if m.Had != (grid.Epoch{}) {
 		c.hadOnce(j, from, m.Had)
-	case m.At == j.rec.Epoch && from == j.giver() && j.declined == m.At:
-		j.letGo = m.At
-		c.goesOnAnew(j)
 	}
 	if j.rec.Owner == from && j.asked != 0 && j.heard <= j.asked && !j.rec.State.Terminal() {
 		c.notKnownTo(j, from)

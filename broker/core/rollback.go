@@ -32,9 +32,8 @@ import (
 type rollback struct {
 	lost    []grid.JournalID // where branches ended that this journal does not reach
 	waiting map[grid.PeerID]bool
-	unheard []grid.PeerID                // those that were not waited for
+	unheard []unheard
 	ends    map[grid.JobID][]grid.PeerID // who claims an end, at an older epoch, of a job that is with another
-	harmful bool                         // one of these may still run something
 	how     string                       // it was found
 	asked   int                          // members, at first
 	alarm   string                       // as it was last raised
@@ -183,6 +182,11 @@ func (c *recovery) recoverRollback() {
 	if c.state.RolledBack != 0 {
 		c.awaitAll("that was found before the last start")
 		c.rolled.lost = slices.Clone(c.state.Behind)
+		for _, u := range c.state.Unheard {
+			if !u.Removed || c.members[u.Peer] == nil {
+				c.notHeard(unheard{Unheard: u})
+			}
+		}
 		c.reserver.branchLost()
 		c.recount()
 	}
@@ -242,31 +246,6 @@ func (c *recovery) recount() {
 	c.settle()
 }
 
-// notAwaited: a site that is forgotten, or no member any more, is not waited for. It may
-// have got any job of this home that is in doubt. Harmless is an administrator's word that
-// nothing of them can run there.
-func (c *recovery) notAwaited(p grid.PeerID, harmless bool) {
-	if c.rolled == nil || !c.rolled.waiting[p] {
-		return
-	}
-	delete(c.rolled.waiting, p)
-	c.rolled.unheard = append(c.rolled.unheard, p)
-	c.rolled.harmful = c.rolled.harmful || !harmless
-	c.settle()
-}
-
-// awaitMembersOnly waits no longer for those that are no members any more.
-func (c *recovery) awaitMembersOnly() {
-	if c.rolled == nil {
-		return
-	}
-	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
-		if c.members[p] == nil {
-			c.notAwaited(p, false)
-		}
-	}
-}
-
 // recounting tells that this journal was rolled back, and that not all were asked.
 func (c *recovery) recounting() bool { return c.rolled != nil }
 
@@ -281,8 +260,8 @@ func (c *recovery) settle() {
 		c.alarmRolled()
 		return // recount comes here again
 	}
-	unheard, harmful := c.rolled.unheard, c.rolled.harmful
-	c.writeOff(c.rolled.lost)
+	was := c.rolled
+	c.writeOff(was.lost)
 	c.rolled = nil
 	c.saveState()
 	c.settleTraces()
@@ -290,9 +269,9 @@ func (c *recovery) settle() {
 		switch {
 		case !j.inDoubt():
 		case !c.isHome(j):
-			c.settleForeign(j, unheard, harmful)
-		case j.rec.Role == grid.Owning && len(unheard) > 0:
-			c.unknownFate(j, c.nameOf(unheard[0])+", which may have got the job, was not heard", harmful)
+			c.settleForeign(j, was.mayHave(j))
+		case j.rec.Role == grid.Owning && len(was.mayHave(j)) > 0:
+			c.unknownFate(j, c.nameOf(was.mayHave(j)[0].Peer)+unheardWord, harmful(was.mayHave(j)))
 		default:
 			j.rec.Uncertain = false
 			c.save(j, "")
@@ -307,15 +286,15 @@ func (c *recovery) settle() {
 
 // settleForeign goes on with a job of another home, or gives it up, where it may run once and may have been given to a site that
 // was not heard. The home need not have heard of that site either: that it acknowledges this owner proves nothing.
-func (c *recovery) settleForeign(j *job, unheard []grid.PeerID, harmful bool) {
+func (c *recovery) settleForeign(j *job, others []unheard) {
 	j.rec.Uncertain = j.homeHeard == 0 // the home may know that it has ended
-	k := slices.IndexFunc(unheard, func(p grid.PeerID) bool { return p != j.rec.Job.Home })
-	if j.rec.Role != grid.Owning || k < 0 || j.rec.Job.Part != nil || c.gates.beforeAgain(j, !harmful) == open {
+	k := slices.IndexFunc(others, func(u unheard) bool { return u.Peer != j.rec.Job.Home })
+	if j.rec.Role != grid.Owning || k < 0 || j.rec.Job.Part != nil || c.gates.beforeAgain(j, !harmful(others)) == open {
 		c.save(j, "")
 		return
 	}
 	j.rec.Uncertain = false
-	c.execution.lose(j, "the journal was rolled back, and "+c.nameOf(unheard[k])+", which may have got the job, was not heard")
+	c.execution.lose(j, "the journal was rolled back, and "+c.nameOf(others[k].Peer)+unheardWord)
 }
 
 // unanswered: what there is here of a job of this home, or of one that settleForeign may give up, whose fate is to be decided, has not been
@@ -325,7 +304,7 @@ func (c *recovery) unanswered(j *job) bool {
 	if j.rec.Role != grid.Owning || j.rec.Job.Part != nil && !c.isHome(j) {
 		return false
 	}
-	perhapsElsewhere := j.inDoubt() && len(c.rolled.unheard) > 0 || j.rec.Epoch.Before(j.traceAt)
+	perhapsElsewhere := j.inDoubt() && len(c.rolled.mayHave(j)) > 0 || j.rec.Epoch.Before(j.traceAt)
 	return j.inDoubt() && j.unreconciled() || perhapsElsewhere && j.rec.State == grid.Assigned
 }
 
@@ -365,24 +344,12 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 func (c *recovery) saveState() {
 	state := c.state
 	state.Draining = c.draining
-	state.RolledBack, state.Behind = 0, nil
-	if c.rolled != nil {
-		state.RolledBack, state.Behind = 1, slices.Clone(c.rolled.lost)
-	}
-	c.emit(Save{grid.Saved(&state)})
-}
-
-// joined asks those that were no members before, where this journal was rolled back: they may have been
-// removed in the part that is lost, and know of it.
-func (c *recovery) joined(before map[grid.PeerID]*member) {
-	if c.rolled == nil {
-		return
-	}
-	for p := range c.members {
-		if before[p] == nil {
-			c.rolled.waiting[p] = true
-			c.rolled.unheard = slices.DeleteFunc(c.rolled.unheard, func(o grid.PeerID) bool { return o == p })
+	state.RolledBack, state.Behind, state.Unheard = 0, nil, nil
+	if r := c.rolled; r != nil {
+		state.RolledBack, state.Behind = 1, slices.Clone(r.lost)
+		for _, u := range r.unheard {
+			state.Unheard = append(state.Unheard, u.Unheard)
 		}
 	}
-	c.recount()
+	c.emit(Save{grid.Saved(&state)})
 }
