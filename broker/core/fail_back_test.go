@@ -36,7 +36,30 @@ func TestFilesThatALostBranchHad(t *testing.T) {
 	}
 }
 
-// The same of the files of a sweep, whose jobs such a branch may have made.
+// The files of one job of a group do not come in time. Another, that would end with it, is in doubt: all wait, and end together.
+func TestFilesOfAGroupOfWhichOneIsInDoubt(t *testing.T) {
+	t.Parallel()
+	c := signed()
+	group := groupOf(2, "G", true)
+	c.Step(c.now+1, group)
+	one, other := c.jobs[group.Group.ID.Job(1)], c.jobs[group.Group.ID.Job(2)]
+	other.rec.Uncertain, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
+	past := func(span grid.Tick) {
+		for end := c.now + span; c.now < end; {
+			at, _ := c.Next()
+			c.Step(at, Tick{})
+		}
+	}
+	if past(2 * c.cfg.UploadLimit); one.rec.State.Terminal() || other.rec.State.Terminal() {
+		t.Fatalf("while others are asked they are %s and %s", one.rec.State, other.rec.State)
+	}
+	other.rec.Uncertain, c.recovery.rolled = false, nil
+	if past(2 * c.cfg.RetryMax); one.rec.State != grid.Failed || other.rec.State != grid.Failed {
+		t.Errorf("when all have answered they are %s and %s", one.rec.State, other.rec.State)
+	}
+}
+
+// So it is with the files of a sweep, whose jobs such a branch may have made.
 func TestFilesOfASweepThatALostBranchHad(t *testing.T) {
 	t.Parallel()
 	c, e := sweeping(3)

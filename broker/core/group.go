@@ -62,6 +62,7 @@ type groupJobs interface {
 	beforeEntering(recovered bool) gate
 	beforeCounting() gate
 	beforeEndingRest(recovered bool) gate
+	beforeFailing(id grid.JobID) gate
 	// tell writes beside the journal what users are about to be told of a job that has no record.
 	tell(r grid.Record)
 	// again brings [groups.due] after a while.
@@ -270,6 +271,20 @@ func (s *groups) arrived(id grid.JobID) {
 	}
 	s.save(g, "all files are here")
 	s.release(g)
+}
+
+// beforeLate is what has to be known before the files of a job that did not come end its group: each of the jobs that end with it is asked for.
+func (s *groups) beforeLate(id grid.JobID) gate {
+	g, n := s.of(id)
+	if g == nil || !slices.Contains(g.rec.Coming, n) {
+		return open
+	}
+	for k := 1; k <= g.rec.Entered; k++ {
+		if closed := s.jobs.beforeFailing(g.rec.ID.Job(k)); closed != open {
+			return closed
+		}
+	}
+	return open
 }
 
 // late: the files of the job did not come in time. No other job of its group begins then.

@@ -86,16 +86,32 @@ func (m memberJobs) enter(of grid.Job, anyway, recovered bool) {
 }
 
 func (m memberJobs) release(id grid.JobID) {
-	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
+	if j := m.keptBack(id); j != nil {
 		m.c.disarm(j, onUpload)
 		m.c.search.ready(j, "all of its group is here")
 	}
 }
 
 func (m memberJobs) fail(id grid.JobID, why string) {
-	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
+	if j := m.keptBack(id); j != nil {
 		m.c.execution.end(j, grid.Failed, why)
 	}
+}
+
+// beforeFailing is what has to be known before fail: a branch of this journal that is lost may have had its files, and have started it.
+func (m memberJobs) beforeFailing(id grid.JobID) gate {
+	if j := m.keptBack(id); j != nil {
+		return m.c.gates.beforeCancel(j)
+	}
+	return open
+}
+
+// keptBack is a job that waits for the files of its group; nil if it does not.
+func (m memberJobs) keptBack(id grid.JobID) *job {
+	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
+		return j
+	}
+	return nil
 }
 
 func (m memberJobs) cancelJob(id grid.JobID, by string) {

@@ -162,7 +162,7 @@ func (c *home) uploadDue(j *job) {
 		c.furnish(j)
 		return
 	}
-	if c.gates.beforeCancel(j) != open { // a branch of this journal that is lost may have had them, and have started it
+	if c.gates.beforeCancel(j) != open || c.groups.beforeLate(j.rec.Job.ID) != open { // a branch of this journal that is lost may have had them, and have started it
 		c.backoff(j, onUpload)
 		return
 	}
