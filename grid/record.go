@@ -175,19 +175,21 @@ type SiteState struct {
 	RolledBack uint64
 	// Behind are, while that is so, the ends of the branches that it was rolled back from.
 	Behind []JournalID
-	// Unheard are, while that is so, those that are not waited for any more.
-	Unheard []Unheard
+	// Asked are, while that is so, the members that are asked what became of jobs in the part that is lost. One that is none any more
+	// by the next start may have got any of them.
+	Asked []PeerID
+	// Forgotten are, while that is so, those of them for which an administrator has spoken.
+	Forgotten []Forgotten
 	// Lost are the ends of branches of this journal that it was rolled back from, and about which
 	// all were asked: to hear of them again is no news.
 	Lost  []JournalID
 	Since Tick // when Draining was last changed
 }
 
-// Unheard is a member that was forgotten, or removed, before it said what it has got in a part of the journal that is lost.
-type Unheard struct {
-	Peer     PeerID
-	Removed  bool // it is asked once it is a member again
-	Harmless bool // an administrator says that nothing of that can run there
+// Forgotten is a site that is not waited for, at the word of an administrator.
+type Forgotten struct {
+	Peer   PeerID
+	Fenced bool // nothing of any job can run there
 }
 
 // JournalID is a position in a journal: a random incarnation, made with the journal; the

@@ -77,7 +77,8 @@ type siteRow struct {
 	Draining   bool             `json:",omitempty"`
 	RolledBack uint64           `json:",omitempty"`
 	Behind     []grid.JournalID `json:",omitempty"`
-	Unheard    []grid.Unheard   `json:",omitempty"`
+	Asked      []grid.PeerID    `json:",omitempty"`
+	Forgotten  []grid.Forgotten `json:",omitempty"`
 	Lost       []grid.JournalID `json:",omitempty"`
 	Since      grid.Tick        `json:",omitempty"`
 }

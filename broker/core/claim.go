@@ -167,7 +167,9 @@ func (c *home) refuseClaim(j *job) {
 		return
 	}
 	k := *j.claim
-	j.claim = nil
+	if j.claim = nil; k.m.State == grid.StageOut {
+		j.notAdopted = k.m.Epoch
+	}
 	c.send(k.from, wire.Superseded{Job: k.m.Job, Of: k.m.Epoch, Epoch: j.rec.Epoch, Owner: j.rec.Owner, Keep: true, Answers: k.m.Number})
 }
 

@@ -58,6 +58,13 @@ func TestTheStartTokenDecidesOfAClaim(t *testing.T) {
 				t.Errorf("%s: it is told twice", k.name)
 			}
 		}
+		again := c.job(j.ID) // that start is lost, and a word of hers is late
+		again.rec.State, again.rec.Run = grid.Ready, grid.Run{}
+		effects = c.Step(1_000_004, Message{her, oldResult(j)})
+		s, kept := sentTo(effects, her)[0].(wire.Superseded)
+		if _, fetched := only[Fetch](effects); fetched || !kept || !s.Keep || again.rec.Role != grid.Owning {
+			t.Errorf("%s: she may have let it go, and it is %s (%+v)", k.name, again.rec.Role, effects)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func (c *recovery) hadDuplicate(e HadDuplicate) {
 		c.rolledBack(why, grid.JournalID{})
 	} else {
 		c.awaitAll(why)
-		c.rolled.lost = r.lost
+		c.rolled.lost, c.rolled.asked = r.lost, r.asked
 		for _, u := range r.unheard {
 			c.notHeard(u)
 		}

@@ -209,3 +209,33 @@ func TestHeirsThatWereHeardBefore(t *testing.T) {
 		}
 	}
 }
+
+// The files of a job had come in a part of the journal that is lost: its control directory, or its owner, tells of it. Its group waits for
+// them no more.
+func TestFilesThatHadComeBeforeARollback(t *testing.T) {
+	t.Parallel()
+	for name, found := range map[string]func(*Core, *job){
+		"by its control directory": func(c *Core, j *job) {
+			c.recovery.behind(j, grid.AttemptID{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Attempt: 1})
+		},
+		"by its owner": func(c *Core, j *job) {
+			at := j.rec.Epoch
+			at.Hop++
+			k := grid.Certificate{Epoch: at, To: her, Signature: signature(me, wire.CertificateText(j.rec.Job.ID, j.sum(), at, her))}
+			c.Step(c.now+1, Message{her, wire.Report{Job: j.rec.Job.ID, Epoch: at, Number: 1, State: grid.Assigned, Version: j.sum(), Certificates: []grid.Certificate{k}}})
+		},
+	} {
+		c := signed()
+		group := groupOf(2, "G", true)
+		c.Step(c.now+1, group)
+		id := group.Group.ID
+		if r := c.jobs[id.Job(2)].rec; r.State != grid.Submitted {
+			t.Fatalf("the other is %s", r.State)
+		}
+		found(c, c.jobs[id.Job(1)])
+		one, other := c.jobs[id.Job(1)].rec, c.jobs[id.Job(2)].rec
+		if one.State != grid.Assigned || other.State == grid.Submitted || len(c.groups.all[id].rec.Coming) > 0 {
+			t.Errorf("%s: they are %s and %s, coming are %v", name, one.State, other.State, c.groups.all[id].rec.Coming)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func (c *home) forget(e Forget) {
 		}
 	}
 	if !e.DryRun {
-		c.recovery.notAwaited(grid.Unheard{Peer: e.Site, Harmless: e.Fenced})
+		c.recovery.forgets(grid.Forgotten{Peer: e.Site, Fenced: e.Fenced})
 	}
 	c.emit(Answer{Token: e.Token, Fates: fates})
 }

@@ -124,9 +124,10 @@ func TestGatesOfAdopting(t *testing.T) {
 	t.Parallel()
 	g := withGates(0)
 	job1 := jobOf(me, "a", "1")
-	result := wire.Report{Job: job1.ID, State: grid.StageOut, End: grid.Completed, Started: wire.Ago{Known: true}}
-	runs := wire.Report{Job: job1.ID, State: grid.Running, Started: wire.Ago{Known: true}}
-	waits := wire.Report{Job: job1.ID, State: grid.Assigned, Started: wire.Ago{Known: true}}
+	at := grid.Epoch{Term: 1, Hop: 1}
+	result := wire.Report{Job: job1.ID, Epoch: at, State: grid.StageOut, End: grid.Completed, Started: wire.Ago{Known: true}}
+	runs := wire.Report{Job: job1.ID, Epoch: at, State: grid.Running, Started: wire.Ago{Known: true}}
+	waits := wire.Report{Job: job1.ID, Epoch: at, State: grid.Assigned, Started: wire.Ago{Known: true}}
 	own := grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 2}}
 	for name, k := range map[string]struct {
 		m      wire.Report
@@ -153,6 +154,11 @@ func TestGatesOfAdopting(t *testing.T) {
 		k.change(&r)
 		if got := g.beforeAdopting(&job{rec: r}, her, k.m); got != k.want {
 			t.Errorf("%s: it %v, want: it %v", name, got, k.want)
+		}
+		kept := &job{rec: r}
+		kept.notAdopted = at
+		if got := g.beforeAdopting(kept, her, k.m); k.want == open && r.State != grid.Lost && got != itStarted {
+			t.Errorf("%s, and it was told to keep it: it %v", name, got)
 		}
 	}
 }

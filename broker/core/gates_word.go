@@ -250,7 +250,7 @@ func (c *gates) beforeAcknowledging(j *job, m wire.Report) gate {
 }
 
 // beforeAdopting is what has to be known before the result of an older epoch becomes the job's, or the program that
-// runs or has run at it, of a job that may run once.
+// runs or has run at it, of a job that may run once. What is kept where it is, as this home has said once, may be gone since: a word on it that is late is no news.
 func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 	switch {
 	case !isResult(m) && (j.rec.Job.Rerunnable || !m.Started.Known || m.State < grid.Running):
@@ -259,7 +259,7 @@ func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 		return keptHere
 	case j.rec.State == grid.Lost:
 		return open
-	case !c.notStarted(j):
+	case !c.notStarted(j), j.notAdopted == m.Epoch:
 		return itStarted
 	case j.rec.Attempt > 0 && j.rec.State != grid.Ready:
 		return untilToken

@@ -190,7 +190,7 @@ func TestACancelOfAJobWhoseTurnMayHaveCome(t *testing.T) {
 	c.Step(c.now+1, e)
 	id := e.Group.ID
 	c.groups.all[id].recovered = true
-	c.recovery.rolled = &rollback{waiting: map[grid.PeerID]bool{her: true}}
+	c.recovery.awaitAll("a test")
 	cancel := func(n int) Answer {
 		a, _ := only[Answer](c.Step(c.now+1, CancelRequest{Token: Token(n), Job: id.Job(n), By: "alice"}))
 		return a

@@ -61,7 +61,7 @@ type home struct {
 		heirForgotten(j *job, e Forget)
 		madeAgain(j *job) (ended bool)
 		reconcile()
-		notAwaited(who grid.Unheard)
+		forgets(who grid.Forgotten)
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate, started bool) gate
 		unknownReport(from grid.PeerID, m wire.Report)
 	}

@@ -199,7 +199,7 @@ func (o *others) behind(j *job, a grid.AttemptID)                 { o.did("behin
 func (o *others) joined(_ map[grid.PeerID]*member)                { o.did("joined") }
 func (o *others) mark(p grid.PeerID) (r grid.JournalID)           { o.did("mark %v", p); return }
 func (o *others) mayLack(j *job) (r bool)                         { o.did("mayLack %s", j.rec.Job.ID); return }
-func (o *others) notAwaited(who grid.Unheard)                     { o.did("notAwaited %v %v", who.Peer, who.Harmless) }
+func (o *others) forgets(who grid.Forgotten)                      { o.did("forgets %v %v", who.Peer, who.Fenced) }
 func (o *others) asking() (r string)                              { o.did("asking"); return }
 func (o *others) recounting() (r bool)                            { o.did("recounting"); return }
 func (o *others) rolledBack(how string, _ grid.JournalID)         { o.did("rolledBack %v", how) }

@@ -183,8 +183,12 @@ func (c *kernel) save(j *job, why string) {
 	c.emit(Save{ch})
 	c.tellUser(j)
 	c.keepLive(j)
-	if c.isHome(j) && j.rec.State.Terminal() {
+	switch {
+	case !c.isHome(j):
+	case j.rec.State.Terminal():
 		c.groups.jobEnded(j.rec.Job.ID, c.resultOf(&j.rec))
+	case j.rec.State > grid.StageIn: // its files had come, here or in a part of this journal that is lost
+		c.groups.arrived(j.rec.Job.ID)
 	}
 	c.ofWhole(j)
 	c.watcher.saved(j)

@@ -196,7 +196,7 @@ func (c *recovery) askEnds() {
 		}
 		for _, p := range told {
 			if c.members[p] != nil {
-				c.rolled.waiting[p] = true
+				c.await(p)
 			}
 		}
 		delete(c.rolled.ends, id)

@@ -35,7 +35,7 @@ type rollback struct {
 	unheard []unheard
 	ends    map[grid.JobID][]grid.PeerID // who claims an end, at an older epoch, of a job that is with another
 	how     string                       // it was found
-	asked   int                          // members, at first
+	asked   map[grid.PeerID]bool         // all that are, or were, waited for
 	alarm   string                       // as it was last raised
 }
 
@@ -64,7 +64,7 @@ func (c *recovery) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 		return
 	}
 	if c.rolled.note(at) {
-		c.rolled.waiting[from] = true
+		c.await(from)
 		c.doubtAll(at)
 	}
 }
@@ -171,22 +171,20 @@ func (c *recovery) isHere(j *job) {
 
 // awaitAll begins to wait for all members.
 func (c *recovery) awaitAll(how string) {
-	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}, ends: map[grid.JobID][]grid.PeerID{}, how: how, asked: len(c.members)}
+	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}, asked: map[grid.PeerID]bool{}, ends: map[grid.JobID][]grid.PeerID{}, how: how}
 	for p := range c.members {
-		c.rolled.waiting[p] = true
+		c.await(p)
 	}
 }
+
+func (c *recovery) await(p grid.PeerID) { c.rolled.waiting[p], c.rolled.asked[p] = true, true }
 
 // recoverRollback goes on asking where the last life stopped.
 func (c *recovery) recoverRollback() {
 	if c.state.RolledBack != 0 {
 		c.awaitAll("that was found before the last start")
 		c.rolled.lost = slices.Clone(c.state.Behind)
-		for _, u := range c.state.Unheard {
-			if !u.Removed || c.members[u.Peer] == nil {
-				c.notHeard(unheard{Unheard: u})
-			}
-		}
+		c.recoverUnheard()
 		c.reserver.branchLost()
 		c.recount()
 	}
@@ -196,7 +194,7 @@ func (c *recovery) recoverRollback() {
 func (c *recovery) alarmRolled() {
 	r, names := c.rolled, c.waitedFor()
 	asking := fmt.Sprintf("asking neighbours (%d of %d left: %s); one that will not come back: `gbroker forget SITE`, or remove it from the neighbours",
-		len(names), max(r.asked, len(names)), strings.Join(names, ", "))
+		len(names), max(len(r.asked), len(names)), strings.Join(names, ", "))
 	if len(names) == 0 {
 		asking = "all neighbours have answered; asking its own control directories"
 	}
@@ -344,12 +342,10 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 func (c *recovery) saveState() {
 	state := c.state
 	state.Draining = c.draining
-	state.RolledBack, state.Behind, state.Unheard = 0, nil, nil
+	state.RolledBack, state.Behind, state.Asked, state.Forgotten = 0, nil, nil, nil
 	if r := c.rolled; r != nil {
 		state.RolledBack, state.Behind = 1, slices.Clone(r.lost)
-		for _, u := range r.unheard {
-			state.Unheard = append(state.Unheard, u.Unheard)
-		}
+		state.Asked, state.Forgotten = slices.Sorted(maps.Keys(r.asked)), r.forgotten()
 	}
 	c.emit(Save{grid.Saved(&state)})
 }

@@ -7,11 +7,15 @@ import (
 	"gbroker/grid"
 )
 
-// unheard is a member that is not waited for while all are asked about a lost branch, and how far the journal was when that was said.
-// What came here after that, in this life, the lost branch cannot have given to it.
+// Whoever is not waited for while all are asked about a lost branch may have got any job of it that is in doubt. That is written down until all
+// were asked: who was asked, so that one that is no member any more by the next start is missed, and who was forgotten.
+
+// unheard is such a member, and how far the journal was when that was said. What came here after that, in this life, the lost branch
+// cannot have given to it.
 type unheard struct {
-	grid.Unheard
-	at uint64
+	grid.Forgotten
+	removed bool // it is no member any more, and asked once it is one again
+	at      uint64
 }
 
 const unheardWord = ", which may have got the job, was not heard"
@@ -28,24 +32,34 @@ func (r *rollback) mayHave(j *job) (list []unheard) {
 
 // harmful: one of them may still run something.
 func harmful(list []unheard) bool {
-	return slices.ContainsFunc(list, func(u unheard) bool { return !u.Harmless })
+	return slices.ContainsFunc(list, func(u unheard) bool { return !u.Fenced })
 }
 
-// notAwaited: a site that is forgotten, or no member any more, is not waited for. It may
-// have got any job of this home that is in doubt.
-func (c *recovery) notAwaited(who grid.Unheard) {
-	if c.rolled == nil || !c.rolled.waiting[who.Peer] {
-		return
+// forgotten are those for which an administrator has spoken.
+func (r *rollback) forgotten() (list []grid.Forgotten) {
+	for _, u := range r.unheard {
+		if !u.removed {
+			list = append(list, u.Forgotten)
+		}
 	}
-	c.notHeard(unheard{who, c.cfg.Journal.Sequence})
-	c.saveState() // after a start too it is not asked, and may have a job
-	c.settle()
+	return list
 }
 
-func (c *recovery) notHeard(u unheard) {
-	delete(c.rolled.waiting, u.Peer)
-	c.rolled.unheard = append(c.rolled.unheard, u)
+// recoverUnheard takes the words of the last life, and misses those that are no members any more.
+func (c *recovery) recoverUnheard() {
+	for _, f := range c.state.Forgotten {
+		c.notHeard(unheard{Forgotten: f})
+	}
+	for _, p := range c.state.Asked {
+		c.rolled.asked[p] = true
+		if c.members[p] == nil && !slices.ContainsFunc(c.state.Forgotten, func(f grid.Forgotten) bool { return f.Peer == p }) {
+			c.notHeard(unheard{Forgotten: grid.Forgotten{Peer: p}, removed: true})
+		}
+	}
 }
+
+// forgets: an administrator has spoken for a site.
+func (c *recovery) forgets(who grid.Forgotten) { c.notAwaited(unheard{Forgotten: who}) }
 
 // awaitMembersOnly waits no longer for those that are no members any more.
 func (c *recovery) awaitMembersOnly() {
@@ -54,9 +68,25 @@ func (c *recovery) awaitMembersOnly() {
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
 		if c.members[p] == nil {
-			c.notAwaited(grid.Unheard{Peer: p, Removed: true})
+			c.notAwaited(unheard{Forgotten: grid.Forgotten{Peer: p}, removed: true})
 		}
 	}
+}
+
+// notAwaited goes on without the word of one that is waited for.
+func (c *recovery) notAwaited(u unheard) {
+	if c.rolled == nil || !c.rolled.waiting[u.Peer] {
+		return
+	}
+	u.at = c.cfg.Journal.Sequence
+	c.notHeard(u)
+	c.saveState()
+	c.settle()
+}
+
+func (c *recovery) notHeard(u unheard) {
+	delete(c.rolled.waiting, u.Peer)
+	c.rolled.unheard = append(c.rolled.unheard, u)
 }
 
 // joined asks those that were no members before, where this journal was rolled back: they may have been
@@ -67,7 +97,7 @@ func (c *recovery) joined(before map[grid.PeerID]*member) {
 	}
 	for p := range c.members {
 		if before[p] == nil {
-			c.rolled.waiting[p] = true
+			c.await(p)
 			c.rolled.unheard = slices.DeleteFunc(c.rolled.unheard, func(u unheard) bool { return u.Peer == p })
 		}
 	}

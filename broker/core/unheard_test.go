@@ -53,62 +53,57 @@ func TestTheUnheardMayHaveWhatWasHere(t *testing.T) {
 	}
 }
 
-// A broker that starts anew while it asks knows of whom it need not wait, and that one may have its jobs. Who was removed, and is
-// a member again, is asked.
+// A broker that starts anew while it asks knows whom it has asked, and of whom it need not wait: who is no member any more, be it since it was
+// stopped, may have its jobs. Who is a member again is asked.
 func TestTheUnheardAfterAStart(t *testing.T) {
 	t.Parallel()
 	j := jobOf(me, "a", "1")
 	all := []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}
+	removed, back := MembersChanged{all[:1]}, MembersChanged{all}
 	for name, k := range map[string]struct {
-		word    Event
-		members []grid.Member
-		state   grid.State
+		words []Event
+		then  []grid.Member
+		state grid.State
 	}{
-		"removed":                    {MembersChanged{all[:1]}, all[:1], grid.Lost},
-		"removed, and back":          {MembersChanged{all[:1]}, all, grid.Ready},
-		"forgotten":                  {Forget{Token: 1, Site: him}, all, grid.Lost},
-		"forgotten and fenced off":   {Forget{Token: 1, Site: him, Fenced: true}, all, grid.Ready},
-		"removed, back, and removed": {MembersChanged{all[:1]}, all[:1], grid.Lost},
+		"nothing is said":            {nil, all, grid.Ready},
+		"removed":                    {[]Event{removed}, all[:1], grid.Lost},
+		"removed while it stands":    {nil, all[:1], grid.Lost},
+		"removed, back while stands": {[]Event{removed}, all, grid.Ready},
+		"removed, and back":          {[]Event{removed, back}, all, grid.Ready},
+		"removed, back, and removed": {[]Event{removed, back, removed}, all[:1], grid.Lost},
+		"heard, and removed":         {[]Event{Message{him, wire.Recounted{}}, removed}, all[:1], grid.Lost}, // what he told is not written down
+		"forgotten":                  {[]Event{Forget{Token: 1, Site: him}}, all, grid.Lost},
+		"forgotten and fenced off":   {[]Event{Forget{Token: 1, Site: him, Fenced: true}}, all, grid.Ready},
+		"fenced off, and removed":    {[]Event{Forget{Token: 1, Site: him, Fenced: true}, removed}, all[:1], grid.Ready},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := New(signer(me, "a"), all, []grid.Record{ready(j)})
 			begin(c)
-			c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
-			state := lastState(t, c.Step(c.now+1, k.word))
-			if name == "removed, back, and removed" {
-				state = lastState(t, c.Step(c.now+1, MembersChanged{all}))
-				if len(state.Unheard) > 0 {
-					t.Fatalf("back, and unheard: %v", state.Unheard)
-				}
-				state = lastState(t, c.Step(c.now+1, MembersChanged{all[:1]}))
+			state := &grid.SiteState{}
+			for _, ev := range append([]Event{Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 90}}}}}, k.words...) {
+				state = lastState(c.Step(c.now+1, ev), state)
 			}
 			cfg := signer(me, "a")
-			cfg.State = state
-			c = New(cfg, k.members, []grid.Record{c.job(j.ID).rec})
+			cfg.State = *state
+			c = New(cfg, k.then, []grid.Record{c.job(j.ID).rec})
 			begin(c)
 			heardAll(c)
-			r := c.peek(j.ID).rec
-			if r.State != k.state || r.Uncertain {
+			if r := c.peek(j.ID).rec; r.State != k.state || r.Uncertain || c.recovery.rolled != nil {
 				t.Errorf("it is %s (%s), waited for: %v", r.State, r.Reason, c.recovery.waitedFor())
 			}
 		})
 	}
 }
 
-// lastState is what was saved of the site last.
-func lastState(t *testing.T, effects []Effect) grid.SiteState {
-	t.Helper()
-	var state *grid.SiteState
+// lastState is what is saved of the site last.
+func lastState(effects []Effect, state *grid.SiteState) *grid.SiteState {
 	for _, e := range effects {
 		if s, is := e.(Save); is {
-			if is, ok := s.Change.Record.(*grid.SiteState); ok {
-				state = is
+			if of, is := s.Change.Record.(*grid.SiteState); is {
+				state = of
 			}
 		}
 	}
-	if state == nil {
-		t.Fatalf("nothing is saved of the site: %+v", effects)
-	}
-	return *state
+	return state
 }
