@@ -106,6 +106,9 @@
 //	                                   or the end of a rerunnable program, and is the
 //	                                   home, or its home is gone or had heard
 //	                                   of no end (LOST is none)
+//	                                 its end was told, that site dropped what   nobody has a word of it
+//	                                   it had of it, and both have lost that,
+//	                                   the home with the file beside its journal
 //	any start (S2b, S2c, S5)         that attempt was withdrawn, and its        a submission that was on its way
 //	                                   machine was put back to a snapshot of      finds no token
 //	                                   before that, and not withdrawn again

@@ -90,7 +90,7 @@ func (f *fact) toldByFence(s *site) bool {
 // the end of a rerunnable one, is gone with all of the machine on which it ran, and that is
 // the home, or its home is gone or had heard of no end.
 func (f *fact) untraceable(e start, by grid.Tick) bool {
-	if f.wiped(e, by) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) {
+	if f.wiped(e, by) && (e.where == f.home || f.home.gone || f.told == 0 || f.told == grid.Lost) || f.letGo(e, by) {
 		return true
 	}
 	gone := func(l lapse) bool { return l.at <= by && l.covers(e.at) && (l.files || f.erased[e.where] >= e.at) }
