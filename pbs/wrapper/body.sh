@@ -399,6 +399,13 @@ countdown() {
 	warn
 }
 
+# remind: tells this shell to end once more, until it is gone or ends this; in the background
+remind() {
+	trap '' TERM
+	exec >/dev/null 2>&1 3<&- 4>&- 5>&-
+	while sleep 1; do kill -TERM $$ || exit; done
+}
+
 # reap CODE: the program's exit code becomes $code, unless the shell says CODE, or that it
 # does not know any more (bash: -1)
 reap() {
@@ -530,6 +537,8 @@ countdown=
 waker=
 [ -z "$part_of" ] || { trap 'told=1 alone=1' USR1; vigil & waker=$!; }
 exec 3<&- 4>&- 5>&-
+reminder=
+trap '[ -n "$told" ] || { remind & reminder=$!; }; told=1' TERM # one that comes between the next two lines ends no wait
 code=143
 if [ -z "$told" ]; then
 	wait "$child"
@@ -539,6 +548,7 @@ fi
 cause=itself detail=
 case $code in 137 | 143) [ -n "$told" ] || rest ;; esac # the batch system tells all of us to end, one by one
 trap '' TERM USR1 # the next wait is a true one
+[ -z "$reminder" ] || kill -KILL "$reminder"
 if [ -n "$told" ]; then
 	who
 	if kill -0 "$child" 2>/dev/null; then

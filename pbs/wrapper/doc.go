@@ -58,8 +58,7 @@
 //   - Limits of processes besides that of memory are set by prlimit(1), to the byte; one that the site
 //     holds lower already stays as it is.
 //   - A memory limit, and any other, holds for the processes on the first node, and where mpirun passes it on.
-//   - Between the last look for TERM and the wait there are some microseconds in which TERM is
-//     noted only when the program ends. The batch system's KILL follows.
+//   - TERM that comes in the microseconds between the last look for it and the wait is heeded a second later.
 //
 // # Form
 //

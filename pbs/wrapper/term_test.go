@@ -1,6 +1,7 @@
 package wrapper
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -151,6 +152,33 @@ func TestTermIsHeeded(t *testing.T) {
 			if end := n.end(); end.Cause != grid.Disappeared || end.ExitCode != want || n.read("stdout") != "bye\n" {
 				t.Errorf("%q: ended %+v with output %q", script, end, n.read("stdout"))
 			}
+		}
+	})
+}
+
+// TERM that comes between the last look for it and the wait ends the wait all the same.
+func TestTermJustBeforeTheWait(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("exec sleep 1000"))
+		cmd := n.command()
+		file := cmd.Args[len(cmd.Args)-1]
+		script, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const wait = "\twait \"$child\"\n\tcode="
+		told := strings.Replace(string(script), wait, "\tkill -TERM $$\n"+wait, 1)
+		if err := os.WriteFile(file, []byte(told), 0o700); err != nil || told == string(script) {
+			t.Fatalf("the wait is not found, %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		stop := context.AfterFunc(ctx, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		cmd.Run()
+		stop()
+		if end := n.end(); end.Signal != 15 || end.Cause != grid.Disappeared {
+			t.Errorf("ended %+v", end)
 		}
 	})
 }
