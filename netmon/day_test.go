@@ -161,3 +161,23 @@ func TestTheHourIsTold(t *testing.T) {
 		}
 	})
 }
+
+// The next hour is never behind us, also where the clock leaves one out or has one twice: who waits for it would not wait at all.
+func TestNextHour(t *testing.T) {
+	t.Parallel()
+	for name, day := range map[string]time.Time{
+		"America/New_York": time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC), "Europe/Berlin": time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC),
+		"Asia/Kolkata": time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC),
+	} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for now := day; now.Before(day.AddDate(0, 0, 1)); now = now.Add(7 * time.Minute) {
+			next := nextHour(now.In(zone))
+			if ahead := next.Sub(now); ahead <= 0 || ahead > time.Hour || next.Minute() != 0 {
+				t.Errorf("after %v comes %v", now.In(zone), next)
+			}
+		}
+	}
+}

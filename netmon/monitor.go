@@ -314,9 +314,11 @@ func (m *Monitor) watch(ctx context.Context, l *link) {
 	}
 }
 
-// nextHour is when the next hour of the local clock begins.
+// nextHour is when the next hour of the local clock begins, or would if the clock is put forward or back then: an hour that is
+// left out has no instant of its own, and one that comes twice has two.
 func nextHour(now time.Time) time.Time {
-	return time.Date(now.Year(), now.Month(), now.Day(), now.Hour()+1, 0, 0, 0, now.Location())
+	gone := time.Duration(now.Minute())*time.Minute + time.Duration(now.Second())*time.Second + time.Duration(now.Nanosecond())
+	return now.Add(time.Hour - gone)
 }
 
 // shared tells that what is sent to a peer would share the way with files, or with its own probes.
