@@ -84,26 +84,38 @@ func (p *Pricing) local(at grid.Tick) time.Time {
 	return time.UnixMilli(int64(at)).In(zone)
 }
 
-// changes are the instants between two at which the rate changes by the hour.
+// changes are the instants between two at which the rate changes by the hour, or may: also where the clock is put forward or back.
 func (p *Pricing) changes(from, to grid.Tick) (out []grid.Tick) {
 	if p == nil || len(p.Hours) == 0 {
 		return nil
 	}
-	year, month, day := p.local(from).Date()
-	for d := 0; ; d++ {
-		midnight := time.Date(year, month, day+d, 0, 0, 0, 0, p.local(from).Location())
-		if grid.Tick(midnight.UnixMilli()) >= to {
-			break
+	for start := from; start < to; {
+		if from < start {
+			out = append(out, start)
 		}
-		for _, h := range p.Hours {
-			for _, t := range []grid.Tick{h.From, h.To} {
-				at := grid.Tick(time.Date(year, month, day+d, 0, 0, int(t/grid.Second), 0, midnight.Location()).UnixMilli())
-				if from < at && at < to {
-					out = append(out, at)
+		midnight, until := p.steady(start, to)
+		for ; midnight < until; midnight += grid.Day {
+			for _, h := range p.Hours {
+				for _, t := range []grid.Tick{h.From, h.To} {
+					if at := midnight + t; start <= at && at < until && from < at {
+						out = append(out, at)
+					}
 				}
 			}
 		}
+		start = until
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// steady is until when, to at most, the clock stays as it is at an instant, and the midnight before that by this clock.
+func (p *Pricing) steady(at, to grid.Tick) (midnight, until grid.Tick) {
+	local := p.local(at)
+	_, east := local.Zone()
+	ahead := grid.Tick(east) * grid.Second
+	if _, end := local.ZoneBounds(); !end.IsZero() {
+		to = min(to, grid.Tick(end.UnixMilli()))
+	}
+	return (at+ahead)/grid.Day*grid.Day - ahead, to
 }

@@ -97,6 +97,34 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// Between two changes the rate is the same, also on days on which the clock is put forward or back.
+func TestRatesOfOddDays(t *testing.T) {
+	t.Parallel()
+	for name, day := range map[string]time.Time{
+		"America/New_York": time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC), "Europe/Berlin": time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC),
+	} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &Pricing{Base: 1, Hours: []Hours{{2 * grid.Hour, 2*grid.Hour + 30*grid.Minute, 3}, {22 * grid.Hour, 6 * grid.Hour, 0.5}}, Zone: zone}
+		from := grid.InstantOf(day) - 12*grid.Hour + 7
+		to := from + 3*grid.Day
+		changes := p.changes(from, to)
+		for at := from; at < to; at += grid.Minute {
+			since := from
+			for _, c := range changes {
+				if c <= at {
+					since = c
+				}
+			}
+			if got, want := p.Rate(at, grid.User{}), p.Rate(since, grid.User{}); got != want {
+				t.Fatalf("%s: at %v the rate is %v, and %v since the change before, %v", name, at.Time().In(zone), got, want, since.Time().In(zone))
+			}
+		}
+	}
+}
+
 // At every instant, on every node: what is for sale beyond all prices is what running jobs
 // and reservations leave, and what is for the base price is that less what is planned; and
 // the slots make a market.
