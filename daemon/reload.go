@@ -69,21 +69,30 @@ func differing(a, b *Config) (live, later []string) {
 	return live, later
 }
 
-// reload takes up changes of gbroker.yaml at SIGHUP, until ctx is done.
-func (s *site) reload(ctx context.Context) error {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, unix.SIGHUP)
-	defer signal.Stop(hangup)
-	return s.reloadAt(ctx, hangup)
+// hangups hear SIGHUP, each for one of the files that are read then. They do so from the start of the daemon to its end, as
+// SIGHUP ends a process that does not hear it: one that comes while the journal is checked waits until the files can be taken up.
+type hangups struct{ configuration, neighbours chan os.Signal }
+
+func hear() hangups {
+	h := hangups{make(chan os.Signal, 1), make(chan os.Signal, 1)}
+	signal.Notify(h.configuration, unix.SIGHUP)
+	signal.Notify(h.neighbours, unix.SIGHUP)
+	return h
 }
 
-func (s *site) reloadAt(ctx context.Context, hangup <-chan os.Signal) error {
+func (h hangups) stop() {
+	signal.Stop(h.configuration)
+	signal.Stop(h.neighbours)
+}
+
+// reload takes up changes of gbroker.yaml at SIGHUP, until ctx is done.
+func (s *site) reload(ctx context.Context) error {
 	now := s.cfg // by which it started: what was written since is news
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-hangup:
+		case <-s.hangups.configuration:
 			now = s.reloaded(now)
 		}
 	}

@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -97,10 +99,10 @@ func TestReloadOfWhatChangedDuringTheStart(t *testing.T) {
 	if err := os.WriteFile(c.File, append(text, "\nlog: {level: debug}\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := &site{cfg: c, log: zap.NewNop(), level: zap.NewAtomicLevel(), broker: broker.NewBroker(core.Config{}, nil, broker.Ports{})}
 	hangup, done := make(chan os.Signal), make(chan error)
+	s := &site{cfg: c, log: zap.NewNop(), level: zap.NewAtomicLevel(), broker: broker.NewBroker(core.Config{}, nil, broker.Ports{}), hangups: hangups{configuration: hangup}}
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { done <- s.reloadAt(ctx, hangup) }()
+	go func() { done <- s.reload(ctx) }()
 	for range 2 { // the second is heard when the first was done
 		hangup <- unix.SIGHUP
 	}
@@ -108,4 +110,32 @@ func TestReloadOfWhatChangedDuringTheStart(t *testing.T) {
 	if err := <-done; err != nil || s.level.Level() != zap.DebugLevel {
 		t.Errorf("level %v, %v", s.level, err)
 	}
+}
+
+// SIGHUP ends no daemon that starts or stops: it waits for who reads the files, and is heard after he has gone.
+func TestHangupBeforeAndAfter(t *testing.T) {
+	t.Parallel()
+	h := hear()
+	defer h.stop()
+	hangsUp := func(when string) {
+		if err := unix.Kill(os.Getpid(), unix.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []chan os.Signal{h.configuration, h.neighbours} {
+			select {
+			case <-c:
+			case <-time.After(time.Minute):
+				t.Fatalf("%s it is not heard", when)
+			}
+		}
+	}
+	hangsUp("before the files are followed")
+	c := initSite(t)
+	s := &site{cfg: c, log: zap.NewNop(), hangups: h}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := errors.Join(s.reload(gone), s.watch(gone)); err != nil {
+		t.Fatal(err)
+	}
+	hangsUp("afterwards")
 }

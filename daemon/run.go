@@ -60,6 +60,7 @@ type site struct {
 	server   *api.Server
 	flows    *flows.Keeper
 	names    *names
+	hangups  hangups
 
 	invited invited
 	admitMu sync.Mutex // of what follows an invitation
@@ -81,10 +82,13 @@ type site struct {
 // stops everything it has started. Running jobs go on. The level is that of the log: it is
 // changed with the configuration.
 func Run(ctx context.Context, cfg Config, log *zap.Logger, level zap.AtomicLevel) error {
+	h := hear()
+	defer h.stop()
 	s, err := newSite(ctx, cfg, log, level)
 	if err != nil {
 		return err
 	}
+	s.hangups = h
 	defer s.stager.Close()
 	return s.run(ctx)
 }
@@ -246,7 +250,7 @@ func (s *site) readyNow() Ready {
 
 // watch takes up changes of the neighbours' file: verified by all, then applied.
 func (s *site) watch(ctx context.Context) error {
-	return WatchNeighbours(ctx, s.cfg, s.log, &s.stale, s.takeNeighbours)
+	return WatchNeighbours(ctx, s.cfg, s.log, s.hangups.neighbours, &s.stale, s.takeNeighbours)
 }
 
 // keepNames remembers how the members are called, for when they are none any more.

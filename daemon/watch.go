@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -25,13 +24,10 @@ const lookAgain = 2 * time.Second
 
 // WatchNeighbours takes up changes of the file of neighbours until ctx is done: when
 // the file changes, or is seen to have changed where this machine has no more watches to give,
-// and at SIGHUP (which serves where the file is a link into another folder). All of the file is verified first; then apply gets what it says,
+// and at a word of again, which is SIGHUP (and serves where the file is a link into another folder). All of the file is verified first; then apply gets what it says,
 // if that differs from what it had. A file with mistakes, or members that apply
 // refuses, change nothing and are logged, and alarm says so as long as that holds.
-func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, alarm *atomic.Pointer[string], apply func(Neighbourhood) error) error {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, unix.SIGHUP)
-	defer signal.Stop(hangup)
+func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, again <-chan os.Signal, alarm *atomic.Pointer[string], apply func(Neighbourhood) error) error {
 	w := &neighbourWatch{config: c, log: log, apply: apply, now: c.Neighbourhood, alarm: alarm}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -47,7 +43,7 @@ func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, alarm *atom
 	} else {
 		watching.Go(func() { w.watch(ctx, watcher, changed) })
 	}
-	return w.follow(ctx, hangup, changed)
+	return w.follow(ctx, again, changed)
 }
 
 func watchFolder(folder string) (*fsnotify.Watcher, error) {
