@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -224,5 +225,61 @@ func TestOutputError(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
+	}
+}
+
+// slow takes a first piece only when the command has been over for long.
+type slow struct {
+	got  strings.Builder
+	over func()
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	if s.got.Len() == 0 {
+		s.over()
+	}
+	return s.got.Write(b)
+}
+
+// Who is slow to take what a command prints gets all of it, also when the command has long ended.
+func TestTheSlowGetAll(t *testing.T) {
+	t.Parallel()
+	const size = 60_000 // which a pipe holds
+	over := filepath.Join(t.TempDir(), "over")
+	to := &slow{over: func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			if info, err := os.Stat(over); err == nil && time.Since(info.ModTime()) > lingering+time.Second {
+				return
+			}
+			<-tick.C
+		}
+	}}
+	c := shell(fmt.Sprintf("head -c %d /dev/zero; : > %s", size, over))
+	c.To = to
+	if _, err := (Runner{}).Run(t.Context(), c); err != nil || to.got.Len() != size {
+		t.Errorf("%d of %d bytes came, %v", to.got.Len(), size, err)
+	}
+}
+
+// What is printed by a child that goes on is not waited for, and why nothing more is taken is told.
+func TestWhoTakesNoMore(t *testing.T) {
+	t.Parallel()
+	var got strings.Builder
+	c := shell("echo mine; setsid sleep 1000 & echo $!")
+	c.To = &got
+	if _, err := (Runner{}).Run(t.Context(), c); err != nil || !strings.HasPrefix(got.String(), "mine\n") {
+		t.Errorf("%q, %v", got.String(), err)
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(got.String(), "mine\n"))); err == nil {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	r, w := io.Pipe()
+	r.CloseWithError(errors.New("the disk is full"))
+	c = shell("echo mine")
+	c.To = w
+	if _, err := (Runner{}).Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("where nobody takes it: %v", err)
 	}
 }

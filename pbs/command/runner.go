@@ -100,12 +100,7 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	}
 	stderr := &bounded{most: maxComplaint, stop: func() {}}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	if c.To != nil {
-		passed := &passage{to: c.To}
-		defer passed.close()
-		cmd.Stdout = passed
-	}
-	ended, err := run(timed, cmd)
+	ended, err := runTo(timed, cmd, c.To)
 	left := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
 	if ended && cmd.ProcessState != nil {
 		left.Exit = cmd.ProcessState.ExitCode()
@@ -241,25 +236,4 @@ func (b *bounded) Write(p []byte) (int, error) {
 		b.stop()
 	}
 	return len(p), nil
-}
-
-// passage passes on what is written to it until it is closed.
-type passage struct {
-	mu sync.Mutex // a command that cannot be killed goes on to write
-	to io.Writer
-}
-
-func (p *passage) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.to == nil {
-		return 0, io.ErrClosedPipe
-	}
-	return p.to.Write(b)
-}
-
-func (p *passage) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.to = nil
 }
