@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrThere tells that a file is there that must not be replaced.
@@ -33,13 +35,33 @@ func Put(root *os.Root, name, flag string, size int64, content io.Reader) error 
 	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return err
 	}
-	if flag == "dontOverwrite" {
-		if err = root.Link(part, name); errors.Is(err, fs.ErrExist) {
-			return ErrThere
-		}
+	if flag != "dontOverwrite" {
+		err = root.Rename(part, name)
+	} else if err = root.Link(part, name); errors.Is(err, fs.ErrExist) {
+		return ErrThere
+	}
+	if err != nil {
 		return err
 	}
-	return root.Rename(part, name)
+	return syncFolder(root, path.Dir(name))
+}
+
+// syncFolder makes the names in a folder durable, where that can be done: not every file system syncs folders, and one that may
+// be written need not be one that may be read.
+func syncFolder(root *os.Root, name string) error {
+	d, err := root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = d.Sync()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 // PartName is the name of a file that is not whole yet.
