@@ -23,8 +23,9 @@ const maxNames = 4096
 type names struct {
 	file string
 
-	mu   sync.Mutex
-	last map[grid.PeerID]grid.SiteName
+	mu      sync.Mutex
+	last    map[grid.PeerID]grid.SiteName
+	unsaved bool // last is not in the file
 }
 
 // loadNames reads them. The error is a warning: peer IDs are shown instead.
@@ -63,15 +64,17 @@ func (n *names) keep(members []grid.Member) error {
 			delete(next, p)
 		}
 	}
-	if maps.Equal(n.last, next) {
+	if maps.Equal(n.last, next) && !n.unsaved {
 		return nil
 	}
-	n.last = next
+	n.last, n.unsaved = next, true
 	data, err := json.MarshalIndent(next, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing the names of the neighbours: %w", err)
 	}
-	return localfs.Replace(n.file, append(data, '\n'), 0o600)
+	err = localfs.Replace(n.file, append(data, '\n'), 0o600)
+	n.unsaved = err != nil
+	return err
 }
 
 // of is how p was called last; "" is not known.

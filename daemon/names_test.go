@@ -53,3 +53,25 @@ func TestNames(t *testing.T) {
 		t.Error("a damaged file is read in silence")
 	}
 }
+
+// A name that could not be written, as on a full disk, is written the next time, also when its site is gone by then.
+func TestNamesThatWereNotWritten(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "data")
+	n, err := loadNames(filepath.Join(folder, "names.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.keep([]grid.Member{{Name: "a", Peer: "A"}}); err == nil {
+		t.Fatal("it is written where there is no folder")
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.keep(nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err = loadNames(n.file); err != nil || n.of("A") != "a" {
+		t.Errorf("A is %q after a restart, %v", n.of("A"), err)
+	}
+}
