@@ -17,12 +17,18 @@ import (
 type view struct {
 	mu      sync.RWMutex
 	records map[grid.JobID]*grid.Record
-	waiters map[grid.JobID]chan struct{}
+	waiters map[grid.JobID]*waiter // of jobs that somebody waits for now
 	load    func(context.Context, grid.JobID) (grid.Record, error)
 }
 
+// waiter is closed by the next change of a job.
+type waiter struct {
+	changed chan struct{}
+	waiting int
+}
+
 func newView(load func(context.Context, grid.JobID) (grid.Record, error)) *view {
-	return &view{records: map[grid.JobID]*grid.Record{}, waiters: map[grid.JobID]chan struct{}{}, load: load}
+	return &view{records: map[grid.JobID]*grid.Record{}, waiters: map[grid.JobID]*waiter{}, load: load}
 }
 
 // reset shows the jobs that are not archived.
@@ -96,8 +102,8 @@ func brief(r *grid.Record) *grid.Record {
 }
 
 func (v *view) wake(id grid.JobID) {
-	if ch := v.waiters[id]; ch != nil {
-		close(ch)
+	if w := v.waiters[id]; w != nil {
+		close(w.changed)
 		delete(v.waiters, id)
 	}
 }
@@ -128,31 +134,51 @@ func (v *view) get(ctx context.Context, id grid.JobID) (r grid.Record, known boo
 	return grid.Record{}, false, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
 }
 
-func (v *view) changed(id grid.JobID) <-chan struct{} {
+// waits is for who is going to wait for the next change of a job, until leave.
+func (v *view) waits(id grid.JobID) *waiter {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	ch := v.waiters[id]
-	if ch == nil {
-		ch = make(chan struct{})
-		v.waiters[id] = ch
+	w := v.waiters[id]
+	if w == nil {
+		w = &waiter{changed: make(chan struct{})}
+		v.waiters[id] = w
 	}
-	return ch
+	w.waiting++
+	return w
+}
+
+// leave forgets a waiter with the last who waits: the job may never change again.
+func (v *view) leave(id grid.JobID, w *waiter) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if w.waiting--; w.waiting == 0 && v.waiters[id] == w {
+		delete(v.waiters, id)
+	}
 }
 
 // until waits for a record to satisfy ok, to vanish, or for ctx; it returns the last one seen.
 func (v *view) until(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (grid.Record, bool, error) {
-	reading := context.WithoutCancel(ctx) // at the end of the wait the record is told as it is
 	for {
-		ch := v.changed(id)
-		r, known, err := v.get(reading, id)
-		if err != nil || !known || ok(&r) {
+		r, known, again, err := v.look(ctx, id, ok)
+		if !again {
 			return r, known, err
 		}
-		select {
-		case <-ch:
-		case <-ctx.Done():
-			return r, true, nil
-		}
+	}
+}
+
+// look reads a record and, unless that is what is waited for, waits for its next change or for ctx; again tells of a change.
+func (v *view) look(ctx context.Context, id grid.JobID, ok func(*grid.Record) bool) (r grid.Record, known, again bool, err error) {
+	w := v.waits(id)
+	defer v.leave(id, w)
+	r, known, err = v.get(context.WithoutCancel(ctx), id) // at the end of the wait the record is told as it is
+	if err != nil || !known || ok(&r) {
+		return r, known, false, err
+	}
+	select {
+	case <-w.changed:
+		return r, true, true, nil
+	case <-ctx.Done():
+		return r, true, false, nil
 	}
 }
 
