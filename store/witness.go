@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -43,7 +44,6 @@ const (
 	compactAbove = int64(1 << 20)     // bytes, of which less than half counts: it is written anew
 	atLine       = 16*3 + 8*2 + 4 + 1 // bytes of journal.at
 	toldHeader   = "gbroker told 1\n" // its first line
-	maxToldFile  = int64(8) << 30     // bytes
 )
 
 func sumOf(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
@@ -146,7 +146,7 @@ func (w *witness) lastWords() (last map[string]word, whole int64, err error) {
 
 // each reads the lines that are whole, and tells how far the file has such.
 func (w *witness) each(line func(job string, record []byte, at word) error) (whole int64, err error) {
-	in := bufio.NewReaderSize(io.NewSectionReader(w.told, 0, maxToldFile), 1<<16)
+	in := bufio.NewReaderSize(io.NewSectionReader(w.told, 0, math.MaxInt64), 1<<16)
 	for first := true; ; first = false {
 		text, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
