@@ -76,11 +76,7 @@ func (w *wholeJobs) round() uint64 {
 
 func (w *wholeJobs) newStamp() uint32 { return w.nextStamp(0) }
 
-func (w *wholeJobs) again(at grid.Tick) {
-	if due := w.timers.general[allocationsDue-concerns]; due == 0 || at < due {
-		w.armGeneral(allocationsDue, at-w.now)
-	}
-}
+func (w *wholeJobs) again(at grid.Tick) { w.armWithin(allocationsDue, at-w.now) }
 
 func (w *wholeJobs) say(to grid.PeerID, m wire.Message) { w.send(to, m) }
 

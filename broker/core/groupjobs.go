@@ -26,11 +26,7 @@ func (m memberJobs) drop(k grid.Kind, key string) { m.c.emit(Save{grid.Deleted(k
 
 func (m memberJobs) discard(id grid.JobID) { m.c.discard(id) }
 
-func (m memberJobs) again(in grid.Tick) {
-	if at := m.c.timers.general[groupsDue-concerns]; at == 0 || m.c.now+in < at {
-		m.c.armGeneral(groupsDue, in)
-	}
-}
+func (m memberJobs) again(in grid.Tick) { m.c.armWithin(groupsDue, in) }
 
 func (m memberJobs) beforeEntering(recovered bool) gate { return m.c.gates.beforeEntering(recovered) }
 func (m memberJobs) beforeCounting() gate               { return m.c.gates.beforeCounting() }

@@ -122,7 +122,7 @@ func (c *holdings) askFor(id grid.ReservationID, a *holdingAsk) {
 	a.until = c.now + holdingLimit
 	c.asks[id] = a
 	c.repeat(a)
-	c.armGeneral(holdingsDue, c.cfg.Retry)
+	c.armWithin(holdingsDue, c.cfg.Retry)
 }
 
 func (c *holdings) repeat(a *holdingAsk) {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -147,5 +148,23 @@ func TestHoldingsAtASiteThatForgets(t *testing.T) {
 		if r := m.all["r1"]; r.State != grid.Released || r.Holder != of {
 			t.Errorf("asked for %v, it is %v, of %v", kind, r.State, r.Holder)
 		}
+	}
+}
+
+// Who asks for more reservations all the time puts off no answer to who waits for a site that is silent.
+func TestAReservationAmongMany(t *testing.T) {
+	t.Parallel()
+	m, a := holder(t)
+	m.cfg.Retry = grid.Second
+	ask := func(k int) string {
+		return a.step(ReserveRequest{Token: Token(k), To: her, Reserve: wire.Reserve{ID: grid.ReservationID(strconv.Itoa(k))}})
+	}
+	ask(1)
+	for k, began := 2, a.now; a.now < began+holdingLimit+10*grid.Second; k++ {
+		a.now += grid.Second / 2
+		ask(k)
+	}
+	if m.asks["1"] != nil {
+		t.Errorf("after %v its user waits for it", holdingLimit.Duration())
 	}
 }

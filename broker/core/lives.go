@@ -82,9 +82,7 @@ func (c *recovery) tellGrowth() {
 // so all who live are told at once how far it has come, and any of them will know that it was rolled back.
 func (c *recovery) growthSoon() {
 	const soon = grid.Second / 5 // many handoffs at a time are told once
-	if due := c.timers.general[growthDue-concerns]; due == 0 || due > c.now+soon {
-		c.armGeneral(growthDue, soon)
-	}
+	c.armWithin(growthDue, soon)
 }
 
 // saw notes how far a member says its journal has come. The life that was heard of last is

@@ -111,7 +111,7 @@ func (c *neighbourhood) peerChanged(e PeerChanged) {
 	}
 	if e.Liveness == grid.Alive && !m.told {
 		c.recovery.tellSeen(e.Peer)
-		c.armGeneral(seenDue, c.cfg.Retry)
+		c.armWithin(seenDue, c.cfg.Retry)
 	}
 	if e.Liveness == grid.Dead {
 		for _, id := range slices.Sorted(maps.Keys(c.accepted)) {

@@ -90,9 +90,7 @@ func (c *search) stir(s plan.Snapshot) {
 // passSoon wants a pass as soon as the last one is long enough ago.
 func (c *search) passSoon() {
 	at := max(c.now, c.passes.last+c.cfg.Settle) + c.jitter(c.cfg.Settle)
-	if due := c.timers.general[passDue-concerns]; due == 0 || due > at {
-		c.armGeneral(passDue, at-c.now)
-	}
+	c.armWithin(passDue, at-c.now)
 }
 
 // jitter is up to a tenth of a span, so that brokers do not keep step.

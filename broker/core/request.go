@@ -86,7 +86,7 @@ func (c *relay) forward(e Forward) {
 	}
 	c.requests = append(c.requests, p)
 	c.send(p.to, c.request(p))
-	c.armGeneral(requestsDue, c.cfg.Retry)
+	c.armWithin(requestsDue, c.cfg.Retry)
 }
 
 // requestsAgain repeats what was not answered, and gives up what is too old.

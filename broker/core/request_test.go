@@ -126,6 +126,33 @@ func TestARequestIsRepeated(t *testing.T) {
 	t.Error("never given up")
 }
 
+// Users who ask for more all the time put off neither that a request is repeated nor that it is given up.
+func TestARequestAmongMany(t *testing.T) {
+	t.Parallel()
+	c := trusting(nil)
+	ask := func(now grid.Tick, k Token) []Effect {
+		return c.Step(now, Forward{Token: k, To: her, Wish: Wish{Job: jobOf(her, "b", "1").ID, User: "alice"}})
+	}
+	first, began := sent(ask(2_000_000, 1))[0], grid.Tick(2_000_000)
+	repeated := 0
+	for k := Token(2); k < 100; k++ {
+		now := began + grid.Tick(k)*c.cfg.Retry/4
+		effects := ask(now, k)
+		for _, m := range sent(effects) {
+			if m == first {
+				repeated++
+			}
+		}
+		if a, is := only[Answer](effects); is {
+			if a.Token != 1 || now < began+requestLimit || repeated < 5 {
+				t.Errorf("%d s after the first it is repeated %d times, and %d is given up: %v", (now-began)/grid.Second, repeated, a.Token, a.Err)
+			}
+			return
+		}
+	}
+	t.Errorf("it is repeated %d times, and never given up", repeated)
+}
+
 // A stranger teaches a home no jobs, and none that its certificates do not prove.
 func TestWhatAHomeLearns(t *testing.T) {
 	t.Parallel()

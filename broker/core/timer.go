@@ -111,6 +111,13 @@ func (c *kernel) armGeneral(k concern, in grid.Tick) {
 	c.pushTimer(at, k, "")
 }
 
+// armWithin has one that belongs to no job be due in so long at the latest: what comes often puts off nothing that waits.
+func (c *kernel) armWithin(k concern, in grid.Tick) {
+	if due := c.timers.general[k-concerns]; due == 0 || due > c.now+in {
+		c.armGeneral(k, in)
+	}
+}
+
 func (c *kernel) disarmGeneral(k concern) { c.timers.general[k-concerns] = 0 }
 
 // counts tells that a timer was not disarmed or armed anew since.
