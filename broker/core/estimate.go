@@ -77,9 +77,14 @@ func (c *search) undecide(j *job) {
 	}
 }
 
-// unplaced: a part has no place. At its home it is handed to its site again; its site has nothing else to do with it.
+// unplaced: a part has no place. At its home it is handed to its site again; its site has nothing else to do with it, as soon as it is known that
+// it has not started here in a branch of the journal that is lost. One that waits for the gate of its start has its place.
 func (c *search) unplaced(j *job) {
-	if !c.isHome(j) && j.rec.Role == grid.Owning && !j.isSuperseded() {
+	switch {
+	case c.isHome(j) || j.rec.Role != grid.Owning || j.isSuperseded() || j.awaits && !c.draining:
+	case c.gates.beforeCancel(j) != open:
+		c.backoff(j, onHandoff)
+	default:
 		c.execution.end(j, grid.Failed, "its site does not run it: "+j.rec.Why())
 	}
 }
