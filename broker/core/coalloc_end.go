@@ -72,12 +72,12 @@ func (s *coallocation) endCancelled(a *allocation, r *grid.Record) {
 	if left > 0 {
 		return
 	}
-	if list := a.current(); count(list, hasBegun) > 0 {
-		s.conclude(a, list)
+	if s.wholes.beforeCancel(a.rec.Of) != open { // other parts may run, of which nobody has told yet
+		s.wake(a, s.wholes.instant()+grid.Second)
 		return
 	}
-	if s.wholes.beforeCancel(a.rec.Of) != open {
-		s.wake(a, s.wholes.instant()+grid.Second)
+	if list := a.current(); count(list, hasBegun) > 0 {
+		s.conclude(a, list)
 		return
 	}
 	of := ending{state: grid.Killed, why: "cancelled before it started"}

@@ -321,3 +321,25 @@ func TestLiesLeaveRoomForTheTruth(t *testing.T) {
 		t.Errorf("the whole is %v", s)
 	}
 }
+
+// A round in which a part has begun was given up, and the whole is cancelled: a branch of the journal that is lost may have made another round.
+// So it ends when all were asked.
+func TestACancelledWholeMayHaveALaterRound(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, func(j *grid.Job) { j.Rerunnable = true })
+	c.settled()
+	part := &grid.Record{Job: grid.Job{ID: theWhole + ".1", Part: &grid.Part{Of: theWhole, Round: 1}}, State: grid.Killed, Run: grid.Run{Started: 1, End: grid.Killed}}
+	c.f.records[part.Job.ID] = part
+	c.rec().Round, c.rec().Go = 1, 1
+	c.rec().Parts = []grid.AllocatedPart{{Round: 1, Peer: "b", Job: part.Job.ID, Made: true, Begun: true, Fate: grid.Killed}}
+	c.f.records[theWhole].CancelRequested, c.f.shut = true, untilAll
+	c.m.stale[theWhole] = true
+	if c.settled(); c.f.records[theWhole].State.Terminal() {
+		t.Fatalf("it is %v before all were asked", c.f.records[theWhole].State)
+	}
+	c.f.shut = open
+	c.pass(2 * grid.Second)
+	if c.settled(); c.f.records[theWhole].State != grid.Killed {
+		t.Errorf("it is %v when all were asked", c.f.records[theWhole].State)
+	}
+}
