@@ -289,3 +289,25 @@ func TestAStartIsNotUnsaid(t *testing.T) {
 		}
 	}
 }
+
+// An administrator ends a job that waits to be submitted again, as its last attempt was withdrawn: nothing was left by that.
+func TestAnAdministratorEndsAJobBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	for home, name := range map[grid.PeerID]grid.SiteName{me: "a", her: "b"} {
+		r := runningHere(func(r *grid.Record) {
+			r.State, r.Started, r.Local = grid.Ready, 0, ""
+			if r.Job = jobOf(home, name, "1"); home == her {
+				r.Epoch.Hop = 1
+			}
+		})
+		c := signed(r)
+		effects := c.Step(1_000_007, EndJob{Token: 1, Job: r.Job.ID, Dead: true, By: "root"})
+		if f, failed := only[Fail](effects); failed {
+			t.Fatalf("home %s: this broker ends: %v", home, f.Err)
+		}
+		_, kills := only[Kill](effects)
+		if j := c.job(r.Job.ID).rec; j.End != grid.Failed || !kills || j.State.Terminal() != (home == me) {
+			t.Errorf("home %s: it is %v, ends %v, killed %t", home, j.State, j.End, kills)
+		}
+	}
+}

@@ -64,14 +64,15 @@ func (c *execution) declareDead(j *job, by string) {
 	if j.rec.CancelRequested {
 		state, reason = grid.Killed, "cancelled, and "+reason
 	}
-	if j.rec.Attempt == 0 {
-		c.ownership.abandon(j, reason)
+	if j.rec.Attempt > 0 {
+		c.emit(Kill{c.attempt(j)})
+	}
+	c.ownership.abandon(j, reason)
+	j.awaits, j.damaged = false, 0
+	if j.rec.Attempt == 0 || j.rec.State == grid.Ready { // it is between two attempts
 		c.end(j, state, reason)
 		return
 	}
-	c.emit(Kill{c.attempt(j)})
-	c.ownership.abandon(j, reason)
-	j.awaits, j.damaged = false, 0
 	c.become(j, grid.Finished)
 	j.rec.End, j.rec.Reason, j.rec.Finished = state, reason, c.now
 	if j.rec.Started == 0 {
