@@ -249,7 +249,7 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 		return
 	}
 	if m.Of == wire.KindReserve && m.Reservation.State == grid.Tentative {
-		p.Price = m.Reservation.Price // the frozen one
+		s.priced(a, p, m.Reservation.Price)
 	}
 	if m.Of == wire.KindChange {
 		s.onMoved(a, p, m.Reservation, m.Refusal)
@@ -259,6 +259,18 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 		state = grid.Released // it has none of that name
 	}
 	s.heardOf(a, p, state, m.Reservation.Reason)
+}
+
+// priced takes the rate at which a part is reserved, and which stays. It is no more than is paid: else the site has said so.
+func (s *coallocation) priced(a *allocation, p *grid.AllocatedPart, rate float64) {
+	p.Price = rate
+	whole, _ := s.wholes.whole(a.rec.Of)
+	if whole == nil || p.Round != a.rec.Round || a.rec.State != grid.Reserving {
+		return
+	}
+	if fee := feeOf(&whole.Job); fee > 0 && rate > fee {
+		s.refusedBy(a, p, words(dearer(fee, rate)))
+	}
 }
 
 // onReservationWord is a site's word on what became of one; what was heard is saved in the same step, in which the

@@ -2,9 +2,11 @@ package core
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/wire"
 )
 
 // asked is how many sites were asked since, and answered tells that all of them have answered.
@@ -204,4 +206,19 @@ func TestAWholeIsPlannedWhenItMayAgain(t *testing.T) {
 		}
 	}
 	t.Error("it is not planned once it may be")
+}
+
+// A site reserves for more than is paid for the job, as it has not said when it was asked: its nodes are not taken, and are given up.
+func TestASiteThatReservesForMore(t *testing.T) {
+	t.Parallel()
+	for rate, taken := range map[float64]bool{2: true, 3: false} {
+		c := newCoallocated(t, 0, func(j *grid.Job) { j.Terms.Fee = 2 })
+		c.upTo(grid.Reserving)
+		r := grid.Reservation{ID: c.of("b").Reservation, State: grid.Tentative, Price: rate}
+		c.m.onReserved("b", wire.Reserved{Of: wire.KindReserve, Reservation: r})
+		got := c.settled()
+		if still := c.rec().State == grid.Reserving; still != taken || strings.Contains(got, "Release>b") == taken {
+			t.Errorf("for %v it is %v: %s", rate, c.rec().State, got)
+		}
+	}
 }
