@@ -84,6 +84,7 @@ func (m memberJobs) enter(of grid.Job, anyway, recovered bool) {
 func (m memberJobs) release(id grid.JobID) {
 	if j := m.keptBack(id); j != nil {
 		m.c.disarm(j, onUpload)
+		j.rec.Reason = ""
 		m.c.search.ready(j, "all of its group is here")
 	}
 }
@@ -102,9 +103,14 @@ func (m memberJobs) beforeFailing(id grid.JobID) gate {
 	return open
 }
 
-// keptBack is a job that waits for the files of its group; nil if it does not.
+// keptBack is a job that waits for the files of its group; nil if it does not. One that such a branch gave away has come home without them, and is READY.
 func (m memberJobs) keptBack(id grid.JobID) *job {
-	if j := m.c.jobs[id]; j != nil && (j.rec.State == grid.Submitted || j.rec.State == grid.StageIn) {
+	j := m.c.jobs[id]
+	switch {
+	case j == nil:
+	case j.rec.State == grid.Submitted || j.rec.State == grid.StageIn:
+		return j
+	case j.rec.State == grid.Ready && j.rec.Role == grid.Owning && j.rec.Reason == untilFiles.because(&j.rec):
 		return j
 	}
 	return nil

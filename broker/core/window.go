@@ -207,6 +207,7 @@ func (s *groups) endRest(g *group, as grid.State, why string) {
 	}
 	s.saveResults(g, g.rec.Jobs)
 	g.rec.Entered, g.template, g.expansion, g.next = g.rec.Jobs, nil, nil, nil
+	g.rec.Coming = nil // nobody waits for its files any more
 	if g.rec.Ends.Sum() == g.rec.Jobs {
 		s.allEnded(g)
 		return

@@ -289,3 +289,20 @@ func TestALargeSweepIsANumber(t *testing.T) {
 		t.Errorf("%d have entered, %d were made, %d pages of ends are kept", g.Entered, len(s.state), len(s.results))
 	}
 }
+
+// The files of a template do not come again to a home that was put back, and a job of it is known that another has: it is not kept back for them.
+func TestALearntJobDoesNotWaitForTheTemplate(t *testing.T) {
+	t.Parallel()
+	s := newStand()
+	s.begin()
+	id := s.sweep("1", 3, 0, 0)
+	s.state[id.Job(2)] = "free"
+	s.groups.endRest(s.groups.all[id], grid.Failed, "its files did not come")
+	if s.groups.keepsBack(id.Job(2)) {
+		t.Error("it is kept back for ever")
+	}
+	s.end(id.Job(2))
+	if g := s.saved[id]; g.Ended == 0 || g.Ends[grid.Failed] != 2 {
+		t.Errorf("at its end: %+v", g)
+	}
+}
