@@ -126,6 +126,9 @@ func (c *terms) mayAlter(j *job, to grid.Alteration) error {
 	if _, err := r.Job.With(to); err != nil {
 		return fmt.Errorf("%w: job %s: %w", grid.ErrInvalid, r.Job.ID, err)
 	}
+	if to.Processes != nil && *to.Processes > j.counted.processes {
+		return c.home.within(r.Job.User.Name, usage{processes: *to.Processes - j.counted.processes}, "this change is", "ask for fewer")
+	}
 	return nil
 }
 

@@ -102,7 +102,11 @@ func (o *others) sendClosed(to grid.PeerID, j *job) { o.did("sendClosed %v %s", 
 func (o *others) terminal(j *job, s grid.State)     { o.did("terminal %s %v", j.rec.Job.ID, s) }
 func (o *others) conclude(j *job)                   { o.did("conclude %s", j.rec.Job.ID) }
 func (o *others) endOverdue(j *job)                 { o.did("endOverdue %s", j.rec.Job.ID) }
-func (o *others) wantGone(j *job, by string)        { o.did("wantGone %s %v", j.rec.Job.ID, by) }
+func (o *others) within(string, usage, string, string) error {
+	o.did("within")
+	return nil
+}
+func (o *others) wantGone(j *job, by string) { o.did("wantGone %s %v", j.rec.Job.ID, by) }
 
 // what is needed of ownership
 

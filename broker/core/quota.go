@@ -36,6 +36,9 @@ func (c *kernel) usageOf(j *job) usage {
 	u := c.ofJob(&r.Job)
 	u.documents += j.brief
 	u.bytes += j.cost.Bytes
+	if to := r.Altered; to != nil && to.Processes != nil { // as it is going to be
+		u.processes = *to.Processes
+	}
 	if u.jobs = 1; r.Started > 0 {
 		u.processes = 0
 	}

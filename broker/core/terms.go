@@ -47,6 +47,7 @@ type terms struct {
 	}
 	home interface {
 		endOverdue(j *job)
+		within(user string, more usage, this, smaller string) error
 	}
 	ownership interface {
 		makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32)
