@@ -65,6 +65,8 @@ const (
 	maxHoldingAsks = 256
 	// keepHolding is how long one that is over is listed.
 	keepHolding = grid.Day
+	// maxHeldAt bounds what is kept of one site that this journal has not asked for.
+	maxHeldAt = 10_000
 )
 
 func newHoldings(k *kernel) *holdings {
@@ -255,13 +257,23 @@ func (c *holdings) word(from grid.PeerID, m wire.ReservationWord) {
 	case c.wholes != nil && c.wholes.holds(from, r.ID): // which has heard it in this step
 	case r.For.PartNumber() > 0 && !r.State.Over():
 		return
-	case r.State > grid.Tentative && !r.State.Over():
+	case r.State > grid.Tentative && !r.State.Over() && c.heldAt(from) < maxHeldAt:
 		c.heard(from, r) // its user was told of it, in a part of this journal that is lost
 	case !r.State.Over():
 		c.send(from, wire.Release{ID: r.ID, Why: "its holder does not know it"})
 		return
 	}
 	c.send(from, wire.ReservationAck{ID: r.ID, Seq: r.Seq})
+}
+
+// heldAt is how many of a site are kept here.
+func (c *holdings) heldAt(site grid.PeerID) (n int) {
+	for _, r := range c.all {
+		if r.Site == site {
+			n++
+		}
+	}
+	return n
 }
 
 // due repeats what was not answered, and forgets what is long over.

@@ -168,3 +168,17 @@ func TestAReservationAmongMany(t *testing.T) {
 		t.Errorf("after %v its user waits for it", holdingLimit.Duration())
 	}
 }
+
+// A site that tells of reservations without end, which nobody here has asked for, fills no journal.
+func TestReservationsThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	word := wire.ReservationWord{Reservation: grid.Reservation{ID: "new", Holder: grid.User{Home: me, Name: "alice"}, State: grid.Confirmed, Seq: 1, End: 2_000_000}}
+	for n, did := range map[int]string{10_000 - 1: "Save, ReservationAck>b", 10_000: "Release>b"} {
+		m, a := holder(t)
+		for k := range n {
+			id := grid.ReservationID(strconv.Itoa(k))
+			m.all[id] = &grid.Reservation{ID: id, Site: her, State: grid.Confirmed}
+		}
+		a.want(Message{her, word}, did)
+	}
+}
