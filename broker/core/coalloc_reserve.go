@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 	a.sooner, a.asks = 0, 0
 	clear(a.heard)
 	a.rec.Last = s.lastNumber(a)
-	a.rec.Parts = slices.DeleteFunc(slices.Clone(a.rec.Parts), func(p grid.AllocatedPart) bool { return p.Settled() })
+	s.settled(a)
 	var sites []string
 	stamp := s.wholes.newStamp()
 	for rank, part := range got.Parts {
@@ -56,6 +57,17 @@ func (s *coallocation) begin(a *allocation, r *grid.Record, q *asking, got plan.
 	}
 	s.become(a, grid.Reserving, why)
 	s.wholes.tell(a.rec.Of, why, a.rec.Start)
+}
+
+// settled forgets the parts of which nothing is left, with what was said of them.
+func (s *coallocation) settled(a *allocation) {
+	a.rec.Parts = slices.DeleteFunc(slices.Clone(a.rec.Parts), func(p grid.AllocatedPart) bool {
+		if p.Settled() {
+			delete(s.reserved, p.Reservation)
+			maps.DeleteFunc(a.said, func(of saying, _ repeated) bool { return of.of == p.Reservation })
+		}
+		return p.Settled()
+	})
 }
 
 // rateOf is what a part pays for, and how much for each.

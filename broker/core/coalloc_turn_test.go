@@ -222,3 +222,32 @@ func TestASiteThatReservesForMore(t *testing.T) {
 		}
 	}
 }
+
+// Rounds that come to nothing leave nothing behind in memory, however many there are.
+func TestRoundsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	for range 5 {
+		c.upTo(grid.Reserving)
+		c.reserved("b", wire.KindReserve, grid.Tentative)
+		c.settled()
+		c.m.onReserved("c", wire.Reserved{Of: wire.KindReserve, Reservation: grid.Reservation{ID: c.of("c").Reservation}, Refusal: forNow("its nodes are taken")})
+		c.settled()
+		c.reserved("b", wire.KindRelease, grid.Released)
+		c.pass(c.m.cfg.Rest)
+	}
+	if most := 2; len(c.m.reserved) > most || len(c.m.all[theWhole].said) > 2*most {
+		t.Errorf("after five rounds there are %d reservations, and %d words", len(c.m.reserved), len(c.m.all[theWhole].said))
+	}
+}
+
+// The last part of a whole that is dropped takes with it what is kept of their numbers.
+func TestDroppedPartsLeaveNoNumbers(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	j.ID, j.Part = partID(theWhole, 1), &grid.Part{Of: theWhole, Round: 1}
+	k := kernelOf(&others{}, grid.Record{Job: j, State: grid.Killed, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	if k.drop(k.jobs[j.ID]); len(k.parts) != 0 {
+		t.Errorf("there are %v", k.parts)
+	}
+}

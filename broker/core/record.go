@@ -253,7 +253,9 @@ func (c *kernel) drop(j *job) {
 	c.groups.jobEnded(id, c.resultOf(&j.rec))
 	c.discard(id)
 	if of := j.rec.Job.Part; of != nil {
-		delete(c.parts[of.Of], id.PartNumber())
+		if delete(c.parts[of.Of], id.PartNumber()); len(c.parts[of.Of]) == 0 {
+			delete(c.parts, of.Of)
+		}
 	}
 	c.wholes.dropped(id)
 	c.purse.dropped(j)
