@@ -311,3 +311,30 @@ func TestAnAdministratorEndsAJobBetweenAttempts(t *testing.T) {
 		}
 	}
 }
+
+// The output of a job is the only copy. That it cannot be fetched for a while, as after a break of the network, makes the first word that it is gone count no
+// more than that word does: the site may just have been started anew.
+func TestOutputAfterABreak(t *testing.T) {
+	t.Parallel()
+	at, j := grid.Epoch{Term: 1, Hop: 2}, jobOf(me, "a", "1")
+	r := grid.Record{Job: j, State: grid.Running, Run: grid.Run{Started: 5}, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at, Report: 8}}
+	c := signed(r)
+	c.job(j.ID).fails = 2 * maxFinal // launches here, before it was given away
+	c.Step(c.now+1, Message{her, wire.Report{
+		Job: j.ID, Epoch: at, Number: 9, State: grid.StageOut, End: grid.Completed, Started: wire.Ago{Span: 9, Known: true}, Outputs: grid.Manifest{{Path: "out", Size: 1}},
+	}})
+	fetched := func(final bool) bool {
+		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: "no", Final: final})
+		return c.job(j.ID).rec.State.Terminal()
+	}
+	for range 2 * maxFinal {
+		if fetched(false) {
+			t.Fatal("it ends without its output during the break")
+		}
+	}
+	for n := 1; n <= maxFinal; n++ {
+		if ends := fetched(true); ends != (n == maxFinal) {
+			t.Fatalf("told %d times that it is gone, it ends: %t", n, ends)
+		}
+	}
+}

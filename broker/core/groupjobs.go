@@ -148,7 +148,10 @@ func (c *home) furnished(e Furnished) {
 		c.search.ready(j, "its turn in its group has come")
 	default:
 		c.note(e.Job, "", "bringing the files of its group: "+clip(e.Err))
-		if j.fails++; e.Final && j.fails >= maxFinal && c.gates.beforeCancel(j) == open {
+		if e.Final {
+			j.fails++
+		}
+		if e.Final && j.fails >= maxFinal && c.gates.beforeCancel(j) == open {
 			c.execution.end(j, grid.Failed, fmt.Sprintf("the files of its group could not be brought: %s", clip(e.Err)))
 			return
 		}

@@ -254,7 +254,7 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 	r.ContactLost = 0
 	c.estimateOf(r, m)
 	if m.State == grid.StageOut {
-		r.Outputs = m.Outputs
+		r.Outputs, j.fails = m.Outputs, 0
 	}
 	c.save(j, why)
 }

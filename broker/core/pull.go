@@ -53,7 +53,10 @@ func (c *home) fetched(e Fetched) {
 	if e.Err != "" {
 		c.note(e.Job, j.rec.Owner, "fetching its output: "+clip(e.Err))
 		gone := e.Unended && j.setBack
-		if j.fails++; !e.Final && !gone || j.fails < maxFinal {
+		if e.Final || gone {
+			j.fails++
+		}
+		if !e.Final && !gone || j.fails < maxFinal {
 			c.backoff(j, onPull)
 			return
 		}
@@ -66,7 +69,7 @@ func (c *home) fetched(e Fetched) {
 	c.conclude(j)
 }
 
-// maxFinal is how often a fetch is tried again that its error says cannot be mended.
+// maxFinal is how often an error must say that it cannot be mended: what cannot be fetched for another reason says nothing of that.
 const maxFinal = 5
 
 // broughtHome: all is at home; the owner may forget.
