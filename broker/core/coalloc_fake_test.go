@@ -24,6 +24,7 @@ type fakeWholes struct {
 	said    []wire.Message
 	poor    *grid.Refusal // by the budget of the user
 	liens   float64
+	busy    bool                          // parts cannot be handed over now
 	slow    map[grid.PeerID]*grid.Refusal // of deliveries; nil: none is reserved
 	learnt  []*grid.Record                // parts that are known again
 	told    []string                      // to the user, and when it is to start
@@ -115,6 +116,9 @@ func (f *fakeWholes) makePart(j grid.Job) {
 
 func (f *fakeWholes) place(id grid.JobID, to grid.PeerID, _ grid.Tick) *grid.Refusal {
 	f.did("place %s>%s", id[len(theWhole)+1:], to)
+	if f.busy {
+		return nil
+	}
 	f.records[id].Owner, f.records[id].Role, f.records[id].State = to, grid.Watching, grid.Assigned
 	f.changed(&f.records[id].Job)
 	return nil

@@ -98,6 +98,7 @@ func (s *coallocation) stage(a *allocation) {
 				s.abandon(a, fmt.Sprintf("%s does not take its part: %s", p.Site, words(no)))
 				return
 			}
+			s.wake(a, s.wholes.instant()+s.cfg.Again) // it may have refused its part for a moment, in which it is not offered to it
 		}
 	}
 	if there == len(list) {

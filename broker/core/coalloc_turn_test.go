@@ -251,3 +251,23 @@ func TestDroppedPartsLeaveNoNumbers(t *testing.T) {
 		t.Errorf("there are %v", k.parts)
 	}
 }
+
+// A part that its site has refused for a moment is offered to it again as soon as that is over, and not when the leases are renewed.
+func TestAPartIsPlacedAgain(t *testing.T) {
+	t.Parallel()
+	c := newCoallocated(t, 0, nil)
+	c.f.busy = true
+	c.upTo(grid.Staging)
+	c.settled()
+	for range 2 {
+		c.pass(10 * grid.Second)
+		if got := c.settled(); !strings.Contains(got, "place 1>b") || c.rec().State != grid.Staging {
+			t.Errorf("in %v it did %s", c.rec().State, got)
+		}
+	}
+	c.f.busy = false
+	c.pass(10 * grid.Second)
+	if c.settled(); c.rec().State != grid.Gathering {
+		t.Errorf("it stays in %v", c.rec().State)
+	}
+}
