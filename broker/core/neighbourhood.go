@@ -29,9 +29,8 @@ type neighbourhood struct {
 		sendOffer(j *job, wait grid.Tick)
 	}
 	recovery interface {
-		awaitMembersOnly()
 		heirsRemoved()
-		joined(before map[grid.PeerID]*member)
+		membersChanged(before map[grid.PeerID]*member)
 		saveState()
 		tellSeen(p grid.PeerID)
 	}
@@ -62,8 +61,8 @@ func (c *neighbourhood) routes(r *routes) {
 func (c *neighbourhood) membersChanged(e MembersChanged) {
 	before := c.members
 	c.setMembers(e.Members)
+	c.recovery.membersChanged(before)
 	c.membersRemoved()
-	c.recovery.joined(before)
 }
 
 // removed lets go of what hung on members that are none any more.
@@ -73,7 +72,6 @@ func (c *neighbourhood) membersRemoved() {
 			c.ownership.release(c.accepted[id])
 		}
 	}
-	c.recovery.awaitMembersOnly()
 	c.recovery.heirsRemoved()
 	c.ownership.offersRemoved()
 	for _, j := range c.sorted() {

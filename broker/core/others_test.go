@@ -159,7 +159,6 @@ func (o *others) awaitHeirs(j *job, _ grid.Epoch, _ grid.PeerID) {
 }
 func (o *others) heirsWord(_ *job) (r string)            { return }
 func (o *others) askOwner(j *job)                        { o.did("askOwner %s", j.rec.Job.ID) }
-func (o *others) awaitMembersOnly()                      { o.did("awaitMembersOnly") }
 func (o *others) heirNamed(j *job, _ []grid.Certificate) { o.did("heirNamed %s", j.rec.Job.ID) }
 func (o *others) heirForgotten(j *job, _ Forget)         { o.did("heirForgotten %s", j.rec.Job.ID) }
 func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
@@ -200,7 +199,7 @@ func (o *others) growthSoon()                                     { o.did("growt
 func (o *others) hasSeen(p grid.PeerID) (r string)                { o.did("hasSeen %v", p); return }
 func (o *others) isHere(j *job)                                   { o.did("isHere %s", j.rec.Job.ID) }
 func (o *others) behind(j *job, a grid.AttemptID)                 { o.did("behind %s", a) }
-func (o *others) joined(_ map[grid.PeerID]*member)                { o.did("joined") }
+func (o *others) membersChanged(_ map[grid.PeerID]*member)        { o.did("membersChanged") }
 func (o *others) mark(p grid.PeerID) (r grid.JournalID)           { o.did("mark %v", p); return }
 func (o *others) mayLack(j *job) (r bool)                         { o.did("mayLack %s", j.rec.Job.ID); return }
 func (o *others) forgets(who grid.Forgotten)                      { o.did("forgets %v %v", who.Peer, who.Fenced) }

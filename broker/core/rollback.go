@@ -64,7 +64,7 @@ func (c *recovery) rolledBackTo(from grid.PeerID, at grid.JournalID) {
 		return
 	}
 	if c.rolled.note(at) {
-		c.await(from)
+		c.awaitAnew(from)
 		c.doubtAll(at)
 	}
 }
@@ -105,6 +105,7 @@ func (c *recovery) branchedOff(at grid.JournalID) uint64 {
 // second time, to an instant at which it was asking about the first.
 func (c *recovery) doubtAll(at grid.JournalID) {
 	since := c.branchedOff(at)
+	c.rolled.mayHaveGot(c.cfg.Journal.Sequence)
 	c.saveState()
 	c.wholes.branchLost()
 	c.reserver.branchLost()

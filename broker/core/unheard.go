@@ -30,6 +30,16 @@ func (r *rollback) mayHave(j *job) (list []unheard) {
 	return list
 }
 
+// mayHaveGot: another branch was found, by an instant at which this journal was that far. Who was forgotten may be there all the same, and have got from that
+// branch what has come here since. Who was removed is no neighbour of it: its own neighbours are those of the journal that it came from.
+func (r *rollback) mayHaveGot(until uint64) {
+	for k := range r.unheard {
+		if u := &r.unheard[k]; !u.removed {
+			u.at = until
+		}
+	}
+}
+
 // harmful: one of them may still run something.
 func harmful(list []unheard) bool {
 	return slices.ContainsFunc(list, func(u unheard) bool { return !u.Fenced })
@@ -59,18 +69,22 @@ func (c *recovery) recoverUnheard() {
 }
 
 // forgets: an administrator has spoken for a site.
-func (c *recovery) forgets(who grid.Forgotten) { c.notAwaited(unheard{Forgotten: who}) }
-
-// awaitMembersOnly waits no longer for those that are no members any more.
-func (c *recovery) awaitMembersOnly() {
-	if c.rolled == nil {
+func (c *recovery) forgets(who grid.Forgotten) {
+	if c.rolled != nil && who.Fenced && c.rolled.fencedOff(who.Peer) {
+		c.saveState()
+		c.settle()
 		return
 	}
-	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
-		if c.members[p] == nil {
-			c.notAwaited(unheard{Forgotten: grid.Forgotten{Peer: p}, removed: true})
-		}
+	c.notAwaited(unheard{Forgotten: who})
+}
+
+// fencedOff: an administrator says now of one that is not waited for that nothing can run there.
+func (r *rollback) fencedOff(p grid.PeerID) bool {
+	k := slices.IndexFunc(r.unheard, func(u unheard) bool { return u.Peer == p && !u.Fenced })
+	if k >= 0 {
+		r.unheard[k].Fenced, r.unheard[k].removed = true, false
 	}
+	return k >= 0
 }
 
 // notAwaited goes on without the word of one that is waited for.
@@ -89,18 +103,36 @@ func (c *recovery) notHeard(u unheard) {
 	c.rolled.unheard = append(c.rolled.unheard, u)
 }
 
-// joined asks those that were no members before, where this journal was rolled back: they may have been
-// removed in the part that is lost, and know of it.
-func (c *recovery) joined(before map[grid.PeerID]*member) {
+// membersChanged asks those that were no members before, where this journal was rolled back: they may have been
+// removed in the part that is lost, and know of it. Then it waits no longer for those that are no members any more: who comes as the last
+// of them goes is asked.
+func (c *recovery) membersChanged(before map[grid.PeerID]*member) {
 	if c.rolled == nil {
 		return
 	}
 	for p := range c.members {
 		if before[p] == nil {
-			c.await(p)
-			c.rolled.unheard = slices.DeleteFunc(c.rolled.unheard, func(u unheard) bool { return u.Peer == p })
+			c.awaitAnew(p)
 		}
 	}
-	c.saveState()
-	c.recount()
+	c.awaitMembersOnly()
+	if c.rolled != nil {
+		c.saveState()
+		c.recount()
+	}
+}
+
+// awaitAnew waits for the word of a member, whatever was said of it before.
+func (c *recovery) awaitAnew(p grid.PeerID) {
+	c.await(p)
+	c.rolled.unheard = slices.DeleteFunc(c.rolled.unheard, func(u unheard) bool { return u.Peer == p })
+}
+
+// awaitMembersOnly waits no longer for those that are no members any more.
+func (c *recovery) awaitMembersOnly() {
+	for _, p := range slices.Sorted(maps.Keys(c.rolled.waiting)) {
+		if c.members[p] == nil {
+			c.notAwaited(unheard{Forgotten: grid.Forgotten{Peer: p}, removed: true})
+		}
+	}
 }

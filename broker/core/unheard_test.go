@@ -53,6 +53,73 @@ func TestTheUnheardMayHaveWhatWasHere(t *testing.T) {
 	}
 }
 
+// Who was forgotten is a neighbour all the same, of a duplicate too: it may have got from there what came here after that word. Where it has told of
+// the duplicate itself it is asked.
+func TestTheForgottenMayHaveWhatADuplicateHad(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		found Event
+		state grid.State
+	}{
+		"its administrator says so": {HadDuplicate{Token: 2}, grid.Lost},
+		"another has met it":        {Message{him, wire.Seen{Journals: []grid.JournalID{{Incarnation: 1, Life: 9, Sequence: 200}}}}, grid.Lost},
+		"it has met it itself":      {Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: 1, Life: 9, Sequence: 200}}}}, grid.Ready},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			later := jobOf(me, "a", "2")
+			cfg := signer(me, "a")
+			cfg.Journal = grid.JournalID{Incarnation: 1, Life: 5, Sequence: 80}
+			c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}, nil)
+			begin(c)
+			c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90, Life: 5})
+			c.Durable(91)
+			c.Step(c.now+1, Forget{Token: 1, Site: her})
+			c.Durable(92)
+			c.Step(c.now+1, Submit{Token: 1, Job: later, Key: "2"})
+			c.Durable(93)
+			c.Step(c.now+1, k.found)
+			if !c.job(later.ID).rec.Uncertain {
+				t.Fatal("the duplicate cannot have had it")
+			}
+			heardAll(c)
+			if r := c.peek(later.ID).rec; r.State != k.state || r.Uncertain {
+				t.Errorf("it is %s (%s), asked: %v", r.State, r.Reason, c.recovery.waitedFor())
+			}
+		})
+	}
+}
+
+// One that is no neighbour any more goes in the same word in which another comes, that was removed in the part of the journal that is lost: that one is asked.
+func TestWhoComesAsTheLastOneGoesIsAsked(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	j.Rerunnable = true
+	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{ready(j)})
+	begin(c)
+	c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
+	effects := c.Step(c.now+1, MembersChanged{[]grid.Member{{Name: "c", Peer: him, Send: true}}})
+	if !c.recovery.recounting() || len(sentTo(effects, him)) == 0 || len(sentTo(effects, her)) > 0 {
+		t.Errorf("it waits for %v, and sends %v", c.recovery.waitedFor(), sent(effects))
+	}
+}
+
+// An administrator forgets a member, and says only then that it is fenced off: nothing that it may have got is given up.
+func TestFencedOffAfterItWasForgotten(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{true, false} {
+		j := jobOf(me, "a", "1")
+		c := signed(ready(j))
+		c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
+		c.Step(c.now+1, Forget{Token: 1, Site: her})
+		c.Step(c.now+1, Forget{Token: 2, Site: her, Fenced: fenced})
+		heardAll(c)
+		if r := c.peek(j.ID).rec; (r.State == grid.Lost) == fenced {
+			t.Errorf("fenced off %t: it is %s (%s)", fenced, r.State, r.Reason)
+		}
+	}
+}
+
 // A broker that starts anew while it asks knows whom it has asked, and of whom it need not wait: who is no member any more, be it since it was
 // stopped, may have its jobs. Who is a member again is asked.
 func TestTheUnheardAfterAStart(t *testing.T) {
