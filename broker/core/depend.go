@@ -124,7 +124,7 @@ func (c *terms) groupEnded(id grid.GroupID) {
 // settleDependencies weighs the jobs that wait for what has moved in this step, and so on.
 func (c *terms) settleDependencies() {
 	for _, id := range slices.Sorted(maps.Keys(c.vain)) { // in each step: time alone may open that gate
-		if j := c.jobs[id]; j == nil || c.gates.beforeCancel(j) == open {
+		if j := c.jobs[id]; j == nil || c.gates.beforeFailing(j) == open {
 			delete(c.vain, id)
 			c.weighed = append(c.weighed, id)
 		}
@@ -158,7 +158,7 @@ func (c *terms) weigh(j *job) {
 		case r.State.Terminal():
 			c.forgetWait(j, d)
 		case v == isNever && r.Role == grid.Owning && r.State < grid.Running && !r.CancelRequested:
-			if c.gates.beforeCancel(j) == open {
+			if c.gates.beforeFailing(j) == open {
 				c.fail(j, why)
 				return
 			}

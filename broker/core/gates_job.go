@@ -113,6 +113,15 @@ func (c *gates) beforeCancel(j *job) gate {
 	return open
 }
 
+// beforeFailing is what has to be known before a job fails that has not been seen to run: as before a cancel; and whether one has it that may
+// have got it from a site that is not waited for any more.
+func (c *gates) beforeFailing(j *job) gate {
+	if hold := c.beforeCancel(j); hold != open {
+		return hold
+	}
+	return c.beforeBelated(j)
+}
+
 // unspoken is how long, in deadlines of an EstimateRequest, a job of this home that was in the journal
 // at the start waits for members that have not spoken: if the journal was rolled back, it
 // may have run elsewhere. What is handed in later does not wait.

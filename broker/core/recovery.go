@@ -58,7 +58,6 @@ type recovery struct {
 		pursueCancel(j *job)
 		report(j *job)
 		reportOf(j *job) wire.Report
-		runAgain(j *job, why string)
 		runOnceReported(j *job, why string)
 		sendClosed(to grid.PeerID, j *job)
 		terminal(j *job, s grid.State)

@@ -271,6 +271,9 @@ func (c *recovery) settle() {
 			c.settleForeign(j, was.mayHave(j))
 		case j.rec.Role == grid.Owning && len(was.mayHave(j)) > 0:
 			c.unknownFate(j, c.nameOf(was.mayHave(j)[0].Peer)+unheardWord, harmful(was.mayHave(j)))
+			for _, u := range was.mayHave(j) {
+				delete(j.heirs, u.Peer) // an administrator has spoken for it
+			}
 		default:
 			j.rec.Uncertain = false
 			c.save(j, "")
@@ -320,7 +323,7 @@ func (c *recovery) writeOff(ends []grid.JournalID) {
 	c.state.Lost = r.lost[max(0, len(r.lost)-maxLost):]
 }
 
-// unknownFate: a job of this home may be, or have been, with a site that cannot say.
+// unknownFate: a job of this home may be, or have been, with a site that cannot say. It may have given it to another since that one has answered.
 func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	why := "the journal was rolled back, and " + who
 	j.rec.Uncertain = false
@@ -334,7 +337,7 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	if j.unsupplied() { // this journal lacks its files
 		c.save(j, why+": it starts here if its files come again")
 	} else {
-		c.home.runAgain(j, "at a new term: "+why)
+		c.home.runOnceReported(j, "at a new term: "+why)
 	}
 	c.home.pursueCancel(j)
 }

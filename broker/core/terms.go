@@ -38,9 +38,9 @@ type terms struct {
 	}
 	gates interface {
 		beforeAcknowledging(j *job, m wire.Report) gate
-		beforeCancel(j *job) gate
 		beforeChanging(j *job, by grid.Relayed) gate
 		beforeDepending(v verdict) verdict
+		beforeFailing(j *job) gate
 		beforeOverdue(j *job) gate
 		beforeRenewing(j *job) gate
 		kept(j *job) keeping
