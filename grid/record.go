@@ -180,10 +180,19 @@ type SiteState struct {
 	Asked []PeerID
 	// Forgotten are, while that is so, those of them for which an administrator has spoken.
 	Forgotten []Forgotten
+	// Traces are of jobs that have no record where they were, and whose fate is not decided here yet.
+	Traces []Trace
 	// Lost are the ends of branches of this journal that it was rolled back from, and about which
 	// all were asked: to hear of them again is no news.
 	Lost  []JournalID
 	Since Tick // when Draining was last changed
+}
+
+// Trace is a job that a member has had at an epoch, as it told, and has forgotten.
+type Trace struct {
+	Job   JobID
+	Epoch Epoch
+	Of    PeerID
 }
 
 // Forgotten is a site that is not waited for, at the word of an administrator.

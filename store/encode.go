@@ -79,6 +79,7 @@ type siteRow struct {
 	Behind     []grid.JournalID `json:",omitempty"`
 	Asked      []grid.PeerID    `json:",omitempty"`
 	Forgotten  []grid.Forgotten `json:",omitempty"`
+	Traces     []grid.Trace     `json:",omitempty"`
 	Lost       []grid.JournalID `json:",omitempty"`
 	Since      grid.Tick        `json:",omitempty"`
 }

@@ -158,6 +158,9 @@ func (c *recovery) onRecounted(from grid.PeerID, m wire.Recounted) {
 		c.note("", from, "it tells of more that this journal lacks than is believed without proof")
 	}
 	delete(c.rolled.waiting, from)
+	if len(m.Traces) > 0 {
+		c.saveState()
+	}
 	c.settle()
 }
 

@@ -186,6 +186,13 @@ func (c *recovery) recoverRollback() {
 		c.awaitAll("that was found before the last start")
 		c.rolled.lost = slices.Clone(c.state.Behind)
 		c.recoverUnheard()
+	}
+	for _, t := range c.state.Traces { // who told of them may be no member any more
+		if c.rolled != nil || c.peek(t.Job) == nil {
+			c.traceAt(t.Of, wire.Trace{Job: t.Job, Epoch: t.Epoch})
+		}
+	}
+	if c.rolled != nil {
 		c.reserver.branchLost()
 		c.recount()
 	}
@@ -346,7 +353,7 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 func (c *recovery) saveState() {
 	state := c.state
 	state.Draining = c.draining
-	state.RolledBack, state.Behind, state.Asked, state.Forgotten = 0, nil, nil, nil
+	state.RolledBack, state.Behind, state.Asked, state.Forgotten, state.Traces = 0, nil, nil, nil, c.undecided()
 	if r := c.rolled; r != nil {
 		state.RolledBack, state.Behind = 1, slices.Clone(r.lost)
 		state.Asked, state.Forgotten = slices.Sorted(maps.Keys(r.asked)), r.forgotten()

@@ -197,6 +197,22 @@ func (c *recovery) traceAt(from grid.PeerID, k wire.Trace) {
 	}
 }
 
+// undecided are the traces at members that are to be remembered over a start: of jobs that a group is to make anew, and, while all are asked, of any.
+func (c *recovery) undecided() (list []grid.Trace) {
+	for _, id := range slices.Sorted(maps.Keys(c.elsewhere)) {
+		list = append(list, grid.Trace{Job: id, Epoch: c.elsewhere[id].epoch, Of: c.elsewhere[id].of})
+	}
+	if c.rolled == nil {
+		return list
+	}
+	for _, j := range c.sorted() {
+		if j.traceAt != (grid.Epoch{}) {
+			list = append(list, grid.Trace{Job: j.rec.Job.ID, Epoch: j.traceAt, Of: j.traceOf})
+		}
+	}
+	return list
+}
+
 // mayBeGiven: this site, which is not the home, has the job in that term and has not seen it start: a lost branch may have given it on.
 func (j *job) mayBeGiven(term uint32) bool {
 	return j.rec.Role == grid.Owning && j.rec.State < grid.Running && j.rec.Epoch.Term == term
