@@ -58,6 +58,8 @@ type groupJobs interface {
 	enter(j grid.Job, anyway, recovered bool)
 	// has tells of a job that has a record.
 	has(id grid.JobID) bool
+	// knownOf is the end of a job without a record that a lost branch has made: as it was told, or LOST where it has been at a site. 0 is none.
+	knownOf(id grid.JobID) grid.State
 	// What has to be known first: see gates_group.go.
 	beforeEntering(recovered bool) gate
 	beforeCounting() gate

@@ -64,6 +64,7 @@ func (s *stand) beforeEntering(recovered bool) gate {
 }
 func (s *stand) beforeEndingRest(recovered bool) gate { return s.beforeEntering(recovered) }
 func (s *stand) beforeFailing(grid.JobID) gate        { return open }
+func (s *stand) knownOf(grid.JobID) grid.State        { return 0 }
 func (s *stand) tell(r grid.Record)                   { s.beside = append(s.beside, r) }
 func (s *stand) again(grid.Tick)                      { s.due = true }
 func (s *stand) discard(grid.JobID)                   {}

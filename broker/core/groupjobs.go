@@ -38,6 +38,8 @@ func (m memberJobs) tell(r grid.Record) { m.c.emit(KeepTold{r}) }
 
 func (m memberJobs) has(id grid.JobID) bool { return m.c.peek(id) != nil }
 
+func (m memberJobs) knownOf(id grid.JobID) grid.State { return m.c.recovery.knownOf(id) }
+
 func (m memberJobs) became(id grid.JobID) grid.Result {
 	j := m.c.peek(id)
 	switch {

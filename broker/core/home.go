@@ -57,6 +57,7 @@ type home struct {
 		awaitHeirs(j *job, was grid.Epoch, but grid.PeerID)
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
+		knownOf(id grid.JobID) grid.State
 		hadOnce(j *job, at grid.PeerID, epoch grid.Epoch)
 		heirForgotten(j *job, e Forget)
 		madeAgain(j *job) (ended bool)

@@ -167,6 +167,7 @@ func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
 func (o *others) killedUnheard(_ *job) (r bool)                         { return }
 func (o *others) beforeKilled(_ *job) (r gate)                          { return }
 func (o *others) heirsRemoved()                                         { o.did("heirsRemoved") }
+func (o *others) knownOf(grid.JobID) grid.State                         { return 0 }
 func (o *others) read() (r bool)                                        { o.did("read"); return true }
 func (o *others) tracesOf(id grid.JobID) (r grid.Epoch)                 { o.did("tracesOf"); return }
 func (o *others) beforeEntering(_ bool) (r gate)                        { o.did("beforeEntering"); return }

@@ -67,6 +67,19 @@ func (c *recovery) madeAgain(j *job) (ended bool) {
 	return own.Before(at.epoch) && c.wasElsewhere(j, at)
 }
 
+// knownOf is what became of a job that a group has not made anew: as its user was told, or LOST where there is a trace of it.
+func (c *recovery) knownOf(id grid.JobID) grid.State {
+	_, own := c.traces[id]
+	_, there := c.elsewhere[id]
+	switch t := c.untold[id]; {
+	case t != nil:
+		return t.State
+	case own || there:
+		return grid.Lost
+	}
+	return 0
+}
+
 // trail is a trace of a job at a member.
 type trail struct {
 	of    grid.PeerID

@@ -199,7 +199,7 @@ func (s *groups) endRest(g *group, as grid.State, why string) {
 		case s.jobs.has(g.rec.ID.Job(n)): // it was learnt again
 			g.under++
 		default:
-			g.rec.Set(g.page(n), n, grid.Result{State: as})
+			g.rec.Set(g.page(n), n, grid.Result{State: s.endOf(g.rec.ID.Job(n), as)})
 		}
 	}
 	for n := first; n <= g.rec.Jobs; n += grid.ResultsPage {
@@ -213,6 +213,14 @@ func (s *groups) endRest(g *group, as grid.State, why string) {
 		return
 	}
 	s.save(g, why)
+}
+
+// endOf is what is told of a job that fails before its turn: a branch of this journal that is lost may have had its files, and have told another end.
+func (s *groups) endOf(id grid.JobID, as grid.State) grid.State {
+	if before := s.jobs.knownOf(id); as == grid.Failed && before != 0 {
+		return before
+	}
+	return as
 }
 
 // cancelOne ends a job whose turn has not come, if no lost branch of this journal may have made it.
