@@ -82,7 +82,7 @@ func (c *search) undecide(j *job) {
 func (c *search) unplaced(j *job) {
 	switch {
 	case c.isHome(j) || j.rec.Role != grid.Owning || j.isSuperseded() || j.awaits && !c.draining:
-	case c.gates.beforeCancel(j) != open:
+	case c.gates.beforeFailing(j) != open:
 		c.backoff(j, onHandoff)
 	default:
 		c.execution.end(j, grid.Failed, "its site does not run it: "+j.rec.Why())

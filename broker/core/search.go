@@ -33,7 +33,7 @@ type search struct {
 		launch(j *job, why string)
 	}
 	gates interface {
-		beforeCancel(j *job) gate
+		beforeFailing(j *job) gate
 		beforeHandingOn(j *job) gate
 		beforeStart(j *job) gate
 		beforeSearch() gate
