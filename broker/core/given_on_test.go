@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"testing"
 
 	"gbroker/grid"
@@ -84,5 +85,34 @@ func TestWhatTheUnheardMayHaveGivenOnDoesNotFail(t *testing.T) {
 	heirsSay(c, j.ID)
 	if pass(c, grid.Minute); k.rec.State != grid.Failed {
 		t.Errorf("when they have answered it is %s", k.rec.State)
+	}
+}
+
+// A home was put back to before it raised the term of a job, of which b tells that it has let go, and c that it owns it at the older one. The report of c
+// is lost: it is waited for, as it is where a term is raised.
+func TestATermThatWasRaisedBeforeTheJournalWasPutBack(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(ready(j))
+	c.stamp = 50
+	k := c.jobs[j.ID]
+	c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
+	c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
+	c.Step(c.now+1, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: j.ID, Epoch: grid.Epoch{Term: 40}}}}})
+	c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
+	c.Step(c.now+1, Message{him, wire.Recounted{Claims: []wire.Claim{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 2}}}}})
+	c.Step(c.now+1, Message{it, wire.Recounted{}})
+	if c.recovery.recounting() || k.rec.Epoch != (grid.Epoch{Term: 40}) {
+		t.Fatalf("it is at %s, waited for: %v", k.rec.Epoch, c.recovery.waitedFor())
+	}
+	k.recovered = false // its neighbours have spoken
+	asked := pass(c, 2*silence*c.cfg.Digest)
+	recalled := slices.Contains(sentTo(asked, him), wire.Message(wire.Recall{Job: j.ID, At: k.rec.Epoch}))
+	if hold := c.gates.beforeStart(k); hold != untilReported || !recalled {
+		t.Errorf("its start %s, and c is asked %t", hold, recalled)
+	}
+	heirsSay(c, j.ID)
+	if hold := c.gates.beforeStart(k); hold == untilReported {
+		t.Errorf("when they have answered its start %s: %v", hold, k.heirs)
 	}
 }

@@ -283,6 +283,9 @@ func (c *recovery) settle() {
 			}
 		default:
 			j.rec.Uncertain = false
+			if j.raised == 0 && c.again(j) { // in the branch that is lost: who owns it at an older term has said so, and not whether it has begun
+				c.awaitHeirs(j, grid.Epoch{}, j.lastHad())
+			}
 			c.save(j, "")
 			c.home.pursueCancel(j)
 		}
@@ -297,13 +300,13 @@ func (c *recovery) settle() {
 // was not heard. The home need not have heard of that site either: that it acknowledges this owner proves nothing.
 func (c *recovery) settleForeign(j *job, others []unheard) {
 	j.rec.Uncertain = j.homeHeard == 0 // the home may know that it has ended
-	k := slices.IndexFunc(others, func(u unheard) bool { return u.Peer != j.rec.Job.Home })
-	if j.rec.Role != grid.Owning || k < 0 || j.rec.Job.Part != nil || c.gates.beforeAgain(j, !harmful(others)) == open {
+	others = slices.DeleteFunc(others, func(u unheard) bool { return u.Peer == j.rec.Job.Home })
+	if j.rec.Role != grid.Owning || len(others) == 0 || j.rec.Job.Part != nil || c.gates.beforeAgain(j, !harmful(others)) == open {
 		c.save(j, "")
 		return
 	}
 	j.rec.Uncertain = false
-	c.execution.lose(j, "the journal was rolled back, and "+c.nameOf(others[k].Peer)+unheardWord)
+	c.execution.lose(j, "the journal was rolled back, and "+c.nameOf(others[0].Peer)+unheardWord)
 }
 
 // unanswered: what there is here of a job of this home, or of one that settleForeign may give up, whose fate is to be decided, has not been

@@ -174,3 +174,20 @@ func lastState(effects []Effect, state *grid.SiteState) *grid.SiteState {
 	}
 	return state
 }
+
+// The home of a job that is owned here was forgotten while all were asked, and the only other that was not heard is fenced off: nothing of the job runs there.
+func TestAJobWhoseHomeIsForgottenGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{true, false} {
+		c := signed(ownedHere(nil))
+		j := c.sorted()[0]
+		c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
+		c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
+		c.Step(c.now+1, Forget{Token: 1, Site: her})
+		c.Step(c.now+1, Forget{Token: 2, Site: him, Fenced: fenced})
+		heardAll(c)
+		if (j.rec.End == 0) != fenced || c.recovery.recounting() {
+			t.Errorf("fenced off %t: it is %s, and ends %s (%s)", fenced, j.rec.State, j.rec.End, j.rec.Reason)
+		}
+	}
+}
