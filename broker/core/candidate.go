@@ -272,6 +272,9 @@ func (c *ownership) onAbort(from grid.PeerID, m wire.Abort) {
 	}
 	j := c.job(m.Handoff.Job)
 	if j != nil && j.rec.Role == grid.Prepared && j.rec.Owner == from && j.rec.Handoff.Epoch == m.Handoff.Epoch {
+		if c.gates.beforeUnpreparing(j) != open {
+			return // he says it again, when he is asked
+		}
 		c.unprepare(j, from)
 	}
 	if j == nil || m.Handoff.To != c.cfg.Self {

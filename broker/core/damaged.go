@@ -114,6 +114,11 @@ func (c *execution) untaken(j *job, why string) {
 // which attempts there were.
 func (c *execution) unreadable(j *job) {
 	switch {
+	case j.rec.Role == grid.Prepared && j.damaged == 0:
+		j.damaged = c.now
+	case j.rec.Role == grid.Prepared && c.now-j.damaged >= patience: // it may have been owned: its home hears that it has left a trace
+		c.traces[j.rec.Job.ID] = j.rec.Handoff.Epoch
+		j.reconciled, j.damaged = true, 0
 	case j.rec.Role != grid.Owning || j.rec.State == grid.Assigned || j.rec.State == grid.Running:
 		return // nothing is started for it, or its attempt is asked after
 	case j.damaged == 0:

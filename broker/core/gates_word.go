@@ -189,6 +189,15 @@ func (c *gates) beforeDeclining(j *job) gate {
 	return open
 }
 
+// beforeUnpreparing is what has to be known before a job that is PREPARED is given up by the word of others: its control directory, as this site may have owned
+// it in a part of its journal that is lost.
+func (c *gates) beforeUnpreparing(j *job) gate {
+	if j.unreconciled() {
+		return untilDirectory
+	}
+	return open
+}
+
 // beforeTaking is what has to be known before a Commit makes this site the owner, by its certificate: the commit of an
 // owner elsewhere than home is not taken without a chain that proves it.
 func (c *gates) beforeTaking(j *job, chain []grid.Certificate) gate {

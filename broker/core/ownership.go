@@ -33,6 +33,7 @@ type ownership struct {
 		beforeDeclining(j *job) gate
 		beforeDenying() gate
 		beforeDrop(j *job) gate
+		beforeUnpreparing(j *job) gate
 		beforeGivingUp(j *job) gate
 		beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate
 		beforeLettingGo(j *job) gate

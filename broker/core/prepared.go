@@ -77,6 +77,9 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 	if from != j.rec.Owner && from != j.rec.Job.Home {
 		return
 	}
+	if dead := m.Verdict == wire.VerdictAborted || m.Verdict == wire.VerdictUnknown; dead && c.gates.beforeUnpreparing(j) != open {
+		return // it is asked again
+	}
 	switch m.Verdict {
 	case wire.VerdictOpen:
 		j.heard = c.now

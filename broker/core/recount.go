@@ -31,10 +31,9 @@ import (
 // onRecount tells a member that was rolled back what this site and it share.
 func (c *recovery) onRecount(from grid.PeerID, m wire.Recount) {
 	c.saw(from, m.Journal)
-	if !c.traced {
+	if !c.traced || !c.voidOffers(from) {
 		return // asked again
 	}
-	c.voidOffers(from)
 	var claims []wire.Claim
 	for _, j := range c.sorted() {
 		r := &j.rec
@@ -63,18 +62,24 @@ func (c *recovery) onRecount(from grid.PeerID, m wire.Recount) {
 }
 
 // voidOffers gives up what this site is PREPARED for, if one that was rolled back has offered
-// it or is its home.
-func (c *recovery) voidOffers(by grid.PeerID) {
+// it or is its home. It tells whether nothing is left of that.
+func (c *recovery) voidOffers(by grid.PeerID) (all bool) {
+	all = true
 	for _, id := range slices.Sorted(maps.Keys(c.accepted)) {
 		if a := c.accepted[id]; a.from == by {
 			c.ownership.release(a)
 		}
 	}
 	for _, j := range c.sorted() {
-		if j.rec.Role == grid.Prepared && (j.rec.Owner == by || j.rec.Job.Home == by) {
+		switch {
+		case j.rec.Role != grid.Prepared || j.rec.Owner != by && j.rec.Job.Home != by:
+		case c.gates.beforeUnpreparing(j) != open:
+			all = false
+		default:
 			c.ownership.decline(j, c.nameOf(by)+" was rolled back")
 		}
 	}
+	return all
 }
 
 // passedOn tells one that was rolled back of a job that went through its hands, and may

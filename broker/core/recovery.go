@@ -42,6 +42,7 @@ type recovery struct {
 		beforeDismissing(owner grid.PeerID) gate
 		beforeDrop(j *job) gate
 		beforeGoingOn() gate
+		beforeUnpreparing(j *job) gate
 		beforeResuming(j *job, from grid.PeerID, of wire.HandoffID) gate
 		beforeYielding(j *job, started bool) gate
 		notStarted(j *job) bool

@@ -1,0 +1,73 @@
+package core
+
+import (
+	"testing"
+
+	"gbroker/grid"
+	"gbroker/wire"
+)
+
+// preparedHere is this site, PREPARED for a job that its home b has offered, just started; it has read the directories of jobs without a record alone.
+func preparedHere() (*Core, *job) {
+	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{{
+		Job: jobOf(her, "b", "1"), State: grid.Moving,
+		Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Handoff: grid.Handoff{To: me, Epoch: grid.Epoch{Term: 1, Hop: 2}}},
+	}})
+	c.Step(1_000_000, Boot{})
+	c.Step(c.now+1, PeerChanged{her, grid.Alive})
+	c.Step(c.now+1, Reconciled{All: true})
+	return c, c.sorted()[0]
+}
+
+// A site was put back to when it was PREPARED, and has owned the job and begun with it since. No word of others has it give the job up, and drop its start
+// tokens, before the control directory has told of that.
+func TestWhatWasPreparedMayHaveBeenOwned(t *testing.T) {
+	t.Parallel()
+	for name, word := range map[string]func(wire.HandoffID) wire.Message{
+		"aborted": func(b wire.HandoffID) wire.Message { return wire.Abort{Handoff: b} },
+		"aborted, when asked": func(b wire.HandoffID) wire.Message {
+			return wire.InquireReply{Handoff: b, Verdict: wire.VerdictAborted}
+		},
+		"not known, when asked": func(b wire.HandoffID) wire.Message {
+			return wire.InquireReply{Handoff: b, Verdict: wire.VerdictUnknown}
+		},
+		"its home was put back": func(wire.HandoffID) wire.Message { return wire.Recount{Sequence: 5} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, j := preparedHere()
+			id, epoch, said := j.rec.Job.ID, j.rec.Handoff.Epoch, word(c.ownership.preparedHandoff(j))
+			if got := c.Step(c.now+1, Message{her, said}); c.jobs[id] == nil || j.rec.Role != grid.Prepared || len(sentTo(got, her)) > 0 {
+				t.Fatalf("it is %s, and says %v", j.rec.Role, sentTo(got, her))
+			}
+			c.Step(c.now+1, Reconciled{All: true, Jobs: []grid.JobID{id}, Attempts: []grid.AttemptID{{Job: id, Epoch: epoch, Attempt: 1}}})
+			if j.rec.Role != grid.Owning || j.rec.State != grid.Assigned {
+				t.Errorf("it is %s, %s", j.rec.Role, j.rec.State)
+			}
+		})
+	}
+}
+
+// Where that cannot be read its home hears, after a while, that it may have been there.
+func TestWhatWasPreparedAndCannotBeRead(t *testing.T) {
+	t.Parallel()
+	c, j := preparedHere()
+	want := wire.Trace{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch}
+	damaged := Reconciled{All: true, Damaged: []grid.JobID{want.Job}}
+	c.Step(c.now+1, damaged)
+	for _, k := range []struct {
+		after   grid.Tick
+		answers bool
+	}{{1, false}, {patience, true}} {
+		c.Step(c.now+k.after, damaged)
+		told := Message{}
+		for _, m := range sentTo(c.Step(c.now+1, Message{her, wire.Recount{Sequence: 5}}), her) {
+			if r, is := m.(wire.Recounted); is && len(r.Traces) == 1 && r.Traces[0] == want {
+				told.Message = m
+			}
+		}
+		if (told.Message != nil) != k.answers {
+			t.Errorf("after %d it tells of it: %t", k.after, told.Message != nil)
+		}
+	}
+}
