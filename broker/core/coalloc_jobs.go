@@ -25,7 +25,7 @@ type wholeJobs struct {
 		beforeGo(arrived, of int) gate
 		beforeReleasingAgain() gate
 		beforeRound(j *job) gate
-		beforeCancel(j *job) gate
+		beforeFailing(j *job) gate
 		beforeStart(j *job) gate
 		offset(t grid.Tick) grid.Tick
 		savesGo() bool
@@ -308,7 +308,7 @@ func (w *wholeJobs) beforeRound(id grid.JobID) gate {
 
 func (w *wholeJobs) beforeCancel(id grid.JobID) gate {
 	if j := w.job(id); j != nil {
-		return w.gates.beforeCancel(j)
+		return w.gates.beforeFailing(j)
 	}
 	return open
 }

@@ -2,7 +2,7 @@ package core
 
 import "gbroker/grid"
 
-// beforeRound is what has to be known before sites are asked for a whole: what an attempt of it would need.
+// beforeRound is what has to be known before sites are asked for a whole: what an attempt of it would need. It may have been at one site.
 func (c *gates) beforeRound(j *job) gate {
 	switch {
 	case c.recovery.recounting():
@@ -11,6 +11,8 @@ func (c *gates) beforeRound(j *job) gate {
 		return untilDirectory
 	case j.recovered && c.silent(unspoken):
 		return untilNeighbours
+	case !j.rec.Job.Rerunnable:
+		return c.beforeBelated(j)
 	}
 	return open
 }

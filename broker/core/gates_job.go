@@ -113,8 +113,8 @@ func (c *gates) beforeCancel(j *job) gate {
 	return open
 }
 
-// beforeFailing is what has to be known before a job fails that has not been seen to run: as before a cancel; and whether one has it that may
-// have got it from a site that is not waited for any more.
+// beforeFailing is what has to be known before a job ends that has not been seen to run, whatever its end: as before a cancel; and whether one has it
+// that may have got it from a site that is not waited for any more.
 func (c *gates) beforeFailing(j *job) gate {
 	if hold := c.beforeCancel(j); hold != open {
 		return hold

@@ -116,3 +116,26 @@ func TestATermThatWasRaisedBeforeTheJournalWasPutBack(t *testing.T) {
 		t.Errorf("when they have answered its start %s: %v", hold, k.heirs)
 	}
 }
+
+// Likewise of a job for several sites, which the lost branch may have sent to one.
+func TestAWholeThatTheUnheardMayHaveGivenOn(t *testing.T) {
+	t.Parallel()
+	for _, again := range []bool{false, true} {
+		j := jobOf(me, "a", "1")
+		j.Rerunnable, j.Coallocation = again, &grid.Coallocation{Sites: 2, PerSite: 1}
+		r := ready(j)
+		r.CancelRequested = again
+		c := fencedUnheard(r)
+		k := c.jobs[j.ID]
+		k.recovered = false // its neighbours have spoken
+		pass(c, 2*silence*c.cfg.Digest)
+		if k.rec.Epoch.Term < 2 || k.rec.State.Terminal() || !again && c.gates.beforeRound(k) != untilReported {
+			t.Fatalf("may run twice %t: it is %s at %s, and its round %s", again, k.rec.State, k.rec.Epoch, c.gates.beforeRound(k))
+		}
+		heirsSay(c, j.ID)
+		pass(c, c.cfg.RetryMax)
+		if killed := k.rec.State == grid.Killed; killed != again || c.gates.beforeRound(k) == untilReported {
+			t.Errorf("when they have answered it is %s, and its round %s", k.rec.State, c.gates.beforeRound(k))
+		}
+	}
+}
