@@ -17,7 +17,7 @@ func TestATraceOfOneThatIsNoMemberAnyMore(t *testing.T) {
 	c.Step(c.now+1, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: j.ID, Epoch: grid.Epoch{Term: 1, Hop: 9}}}}})
 	left := []grid.Member{{Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}
 	cfg := signer(me, "a")
-	cfg.State = lastState(t, c.Step(c.now+1, MembersChanged{left}))
+	cfg.State = *lastState(c.Step(c.now+1, MembersChanged{left}), &grid.SiteState{})
 	c = New(cfg, left, []grid.Record{c.job(j.ID).rec})
 	begin(c)
 	heardAll(c)
@@ -56,7 +56,7 @@ func TestATraceOfASweepOverAStart(t *testing.T) {
 	beginHeard(c)
 	c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
 	c.Step(c.now+1, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: group.Job(3), Epoch: grid.Epoch{Term: 1, Hop: 9}}}}})
-	state := lastState(t, c.Step(c.now+1, Message{him, wire.Recounted{}}))
+	state := *lastState(c.Step(c.now+1, Message{him, wire.Recounted{}}), &grid.SiteState{})
 	if c.recovery.recounting() {
 		t.Fatalf("waited for: %v", c.recovery.waitedFor())
 	}
