@@ -97,7 +97,7 @@ func (s *site) single() {
 		s.disk = t.disk
 		s.disk.full, s.disk.slow, s.disk.unreadable, s.disk.backup = was.full, was.slow, was.unreadable, nil
 	}
-	w.truth.setBack(s, lapse{since: s.copied, words: true}) // what the other one has done
+	w.truth.setBack(s, lapse{since: s.copied, words: true, second: true}) // what the other one has done
 	for _, m := range s.members {
 		s.meet(w.byPeer[m.Peer])
 	}

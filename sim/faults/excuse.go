@@ -266,7 +266,7 @@ func (f *fact) unheardAt(o *site, e grid.Epoch, now grid.Tick) bool {
 // unheard: a site that has lost what it wrote need not wait for the word of o, which was a neighbour when it would have asked.
 func (s *site) unheard(o *site, now grid.Tick) bool {
 	return o != s && slices.ContainsFunc(s.branches(), func(l lapse) bool {
-		return l.at <= now && (s.forgot[o.peer] >= l.at || s.dropped[o.peer] >= l.at)
+		return l.at <= now && (s.forgot[o.peer] >= l.from() || s.dropped[o.peer] >= l.from())
 	})
 }
 

@@ -12,12 +12,21 @@ type lapse struct {
 	since, at grid.Tick
 	files     bool // control directories and sandboxes too
 	words     bool // what is written beside the journal, of what users were told, too
+	second    bool // it is what a second broker under this name had done until it was stopped, and could be noticed since it was made
 	unnoticed bool // with all that could tell: in a power cut what its disk had confirmed, or the whole machine
 	// When it first heard, since, a member that had seen the lost part.
 	heard grid.Tick
 }
 
 func (l lapse) covers(t grid.Tick) bool { return l.since < t && t <= l.at }
+
+// from is since when the broker may have asked all about it.
+func (l lapse) from() grid.Tick {
+	if l.second {
+		return l.since
+	}
+	return l.at
+}
 
 // hearsOf: s hears a member again, which may have seen what s has lost.
 func (s *site) hearsOf(o *site) {

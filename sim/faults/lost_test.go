@@ -68,6 +68,9 @@ func TestLostTakesAReason(t *testing.T) {
 		{"one of two brokers under its home's name has acted on it", func(x *scene) { x.f.acted(true) }, true},
 		{"its home has a second broker beside it, and one need not be asked", func(x *scene) { x.doubtsDuplicate(at(800)) }, false},
 		{"the same, and that one was out of the file before there was the second broker", func(x *scene) { x.doubtsDuplicate(at(400)) }, true},
+		{"its home had a second broker beside it until then, and one need not be asked since", func(x *scene) { x.stopsDuplicate(at(800), true) }, false},
+		{"the same, and that one was out of the file before", func(x *scene) { x.stopsDuplicate(at(400), true) }, true},
+		{"its home was put back, and one was out of the file before that", func(x *scene) { x.stopsDuplicate(at(800), false) }, true},
 		{"an owner elsewhere was set back to owning it, and one need not be asked", func(x *scene) { x.doubts(x.b, at(150), true) }, false},
 		{"an owner elsewhere was set back, knew that, and got it then", func(x *scene) { x.doubts(x.b, at(950), false) }, true},
 		{"the same, and its administrator has said since that it had a duplicate", func(x *scene) { x.b.relearns = at(960); x.doubts(x.b, at(950), false) }, false},
@@ -172,4 +175,11 @@ func (x *scene) doubtsDuplicate(since grid.Tick) {
 	x.a.asks, x.a.dropped[x.c.peer] = at(600), since
 	x.f.got[r.Epoch] = at(550)
 	x.w.truth.saved(x.a, []grid.Change{grid.Saved(r)})
+}
+
+// stopsDuplicate: likewise, and that one was stopped at 850; or it was no second broker, and the home was put back then.
+func (x *scene) stopsDuplicate(since grid.Tick, second bool) {
+	x.doubtsDuplicate(since)
+	x.a.duplicate = nil
+	x.a.lapses = []lapse{{since: at(500), at: at(850), words: true, second: second}}
 }
