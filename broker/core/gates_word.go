@@ -280,20 +280,19 @@ func (c *gates) beforeAdopting(j *job, from grid.PeerID, m wire.Report) gate {
 // owns the job by its journal, and has given it away in a part of that which is lost; or the owner that it knows may have. Started
 // tells that the other's has.
 func (c *gates) beforeYielding(j *job, started bool) gate {
+	own := j.rec.Role == grid.Owning
 	ran := j.rec.State == grid.Running || j.rec.State == grid.Finished || j.rec.State == grid.StageOut
 	switch {
+	case own && !started && j.unreconciled() && c.recovery.mayLack(j):
+		return untilDirectory
+	case own && !ran && j.rec.Attempt > 0 && j.rec.State != grid.Ready:
+		return untilToken // also where the other's has started: its end may be told at once
 	case started:
 		return open
-	case j.rec.Role != grid.Owning && ran && j.rec.Started > 0 && !j.rec.Job.Rerunnable:
+	case !own && ran && j.rec.Started > 0 && !j.rec.Job.Rerunnable:
 		return itStarted // a run is never handed on; of one that may run again, another may be
-	case j.rec.Role != grid.Owning:
-		return open
-	case j.unreconciled() && c.recovery.mayLack(j):
-		return untilDirectory
-	case ran:
+	case own && ran:
 		return itStarted
-	case j.rec.Attempt > 0 && j.rec.State != grid.Ready:
-		return untilToken
 	}
 	return open
 }

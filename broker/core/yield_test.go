@@ -78,13 +78,25 @@ func TestTheStartTokenDecidesBeforeAnotherIsAcknowledged(t *testing.T) {
 	}
 }
 
-// What has started with the other, as far as he tells, is the run of the job: nothing can be saved.
+// What has started with the other, as far as he tells, is the run of the job: nothing can be saved. What waits here is taken first, as its user may be told
+// of an end at once.
 func TestWhatHasStartedWithTheOtherIsTheRun(t *testing.T) {
 	t.Parallel()
-	j := jobOf(me, "a", "1")
-	c := signed(waiting(j))
-	if acknowledged, _, _ := heardOf(c, hers(j, grid.Running)); !acknowledged || c.jobs[j.ID].rec.Owner != her {
-		t.Errorf("%s of %s", c.jobs[j.ID].rec.Role, c.jobs[j.ID].rec.Owner)
+	for _, starts := range []bool{false, true} {
+		j := jobOf(me, "a", "1")
+		c := signed(waiting(j))
+		id := c.attempt(c.jobs[j.ID])
+		acknowledged, _, effects := heardOf(c, hers(j, grid.Running))
+		if w, asks := only[Withdraw](effects); acknowledged || !asks || w.ID != id {
+			t.Errorf("starts %t: its token is not asked first", starts)
+		}
+		c.Step(c.now+1, Withdrawn{ID: id, Done: !starts})
+		if starts {
+			c.Step(c.now+1, Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started, Started: c.now}})
+		}
+		if acknowledged, _, _ := heardOf(c, hers(j, grid.Running)); !acknowledged || c.jobs[j.ID].rec.Owner != her {
+			t.Errorf("starts %t: %s of %s", starts, c.jobs[j.ID].rec.Role, c.jobs[j.ID].rec.Owner)
+		}
 	}
 }
 
