@@ -165,7 +165,7 @@ func (c *gates) beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.
 	switch {
 	case c.beforeBelievingReady(m.Ready) != open:
 		return journalBehind
-	case prepared && (j.before(k) || !k.SameLife(last) && k != (grid.JournalID{}) || c.notMeant(m)):
+	case prepared && (j.before(k) || !k.SameLife(last) && k != (grid.JournalID{}) || c.notMeant(m.Ready)):
 		// It was said before this offer was PREPARED, or to the journal that was here before: of
 		// a handoff of which nothing is left here. The Offer was a copy too.
 		return untilInquired
@@ -216,8 +216,8 @@ func (c *gates) beforeBelievingReady(ready grid.JournalID) gate {
 }
 
 // notMeant: another journal of this site was READY. It is lost, and may have owned the job.
-func (c *gates) notMeant(m wire.Commit) bool {
-	return m.Ready.Incarnation != 0 && m.Ready.Incarnation != c.cfg.Journal.Incarnation
+func (c *gates) notMeant(ready grid.JournalID) bool {
+	return ready.Incarnation != 0 && ready.Incarnation != c.cfg.Journal.Incarnation
 }
 
 // claimant is who reports a job, by its epoch.

@@ -29,6 +29,7 @@ type ownership struct {
 	}
 	gates interface {
 		beforeBelievingReady(ready grid.JournalID) gate
+		notMeant(ready grid.JournalID) bool
 		beforeCancel(j *job) gate
 		beforeDeclining(j *job) gate
 		beforeDenying() gate
