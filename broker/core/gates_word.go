@@ -220,6 +220,15 @@ func (c *gates) notMeant(ready grid.JournalID) bool {
 	return ready.Incarnation != 0 && ready.Incarnation != c.cfg.Journal.Incarnation
 }
 
+// beforeAnswer is what has to be known before the answer to an Inquire counts: that it is of no question of a journal that is lost, like an offer that
+// is a late copy.
+func (c *gates) beforeAnswer(ready grid.JournalID) gate {
+	if c.notMeant(ready) && !c.without(LateOffersCount) {
+		return forAnother
+	}
+	return open
+}
+
 // claimant is who reports a job, by its epoch.
 type claimant uint8
 

@@ -29,7 +29,7 @@ type ownership struct {
 	}
 	gates interface {
 		beforeBelievingReady(ready grid.JournalID) gate
-		notMeant(ready grid.JournalID) bool
+		beforeAnswer(ready grid.JournalID) gate
 		beforeCancel(j *job) gate
 		beforeDeclining(j *job) gate
 		beforeDenying() gate

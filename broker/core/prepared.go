@@ -84,8 +84,8 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 	case wire.VerdictOpen:
 		j.heard = c.now
 	case wire.VerdictCommitted:
-		if c.gates.notMeant(m.Ready) {
-			return // an answer of before, that comes late: it is asked again
+		if c.gates.beforeAnswer(m.Ready) != open {
+			return // it is asked again
 		}
 		if c.gates.beforeBelievingReady(m.Ready) != open {
 			c.readyLost(j, from, m.Ready)
