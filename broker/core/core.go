@@ -51,6 +51,9 @@ func NewFrom(cfg Config, members []grid.Member, records iter.Seq[grid.Record]) *
 	c.search.random = rand.New(rand.NewPCG(cfg.Seed, count))
 	c.estimator.remember(ran)
 	c.groups.take(c.cfg.Groups, c.cfg.Templates, c.cfg.Results)
+	for id := range c.jobs {
+		c.groups.sighted(id) // one that was learnt again may be ahead of those that have entered
+	}
 	c.wholes.take(c.cfg.Allocations)
 	c.cfg.Allocations = nil
 	c.reservations.take(c.cfg.Reservations)

@@ -358,3 +358,27 @@ func TestEndsThatWereToldComeTogether(t *testing.T) {
 		t.Errorf("it is %v", r.State)
 	}
 }
+
+// A job of a sweep that was learnt again is ahead of those that have entered. After a start too the cancel of the sweep is recorded with it, while what
+// a lost branch may have made beside it is asked for.
+func TestACancelOfASweepReachesWhatIsAhead(t *testing.T) {
+	t.Parallel()
+	group := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	like := jobOf(me, "a", "1")
+	ahead := like
+	ahead.ID = group.Job(3)
+	cfg := signer(me, "a")
+	cfg.State = grid.SiteState{RolledBack: 1, Behind: []grid.JournalID{in(1, 9)}}
+	cfg.Groups = []grid.Group{{ID: group, User: like.User, Jobs: 4, Submitted: 5, Template: grid.Hash{1}}}
+	cfg.Templates = []grid.Template{{Group: group, Document: "sweep"}}
+	cfg.Window = 2
+	cfg.Expand = func(grid.Template) (Expansion, error) { return func(int) (grid.Job, error) { return like, nil }, nil }
+	c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{{
+		Job: ahead, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}},
+	}})
+	begin(c)
+	c.Step(c.now+1, CancelGroup{Token: 1, Group: group, By: "alice"})
+	if r := c.jobs[ahead.ID].rec; !r.CancelRequested || !c.recovery.recounting() {
+		t.Errorf("it is %s, to be cancelled %t", r.State, r.CancelRequested)
+	}
+}
