@@ -100,7 +100,7 @@ func (m memberJobs) fail(id grid.JobID, why string) {
 // beforeFailing is what has to be known before fail: a branch of this journal that is lost may have had its files, and have started it.
 func (m memberJobs) beforeFailing(id grid.JobID) gate {
 	if j := m.keptBack(id); j != nil {
-		return m.c.gates.beforeCancel(j)
+		return m.c.gates.beforeFailing(j)
 	}
 	return open
 }

@@ -22,6 +22,7 @@ type home struct {
 	}
 	gates interface {
 		beforeCancel(j *job) gate
+		beforeFailing(j *job) gate
 		beforeKilled(j *job) gate
 		beforeCertain() gate
 		beforeStart(j *job) gate

@@ -37,7 +37,6 @@ func (c *recovery) ownsSince(from grid.PeerID, j *job, epoch grid.Epoch) gate {
 	c.ownedAt(j, epoch)
 	j.recovered, j.reconciled = true, false
 	c.save(j, "it came back here before the journal was rolled back, as "+c.nameOf(from)+" tells")
-	c.groups.arrived(j.rec.Job.ID) // its files had come
 	c.reconcile()
 	return open
 }
@@ -125,7 +124,5 @@ func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 		return
 	}
 	j.takeVersion(m.Job)
-	if c.supplant(from, j, m.Certificates, false) == open {
-		c.groups.arrived(j.rec.Job.ID) // nobody brings its files again
-	}
+	c.supplant(from, j, m.Certificates, false)
 }

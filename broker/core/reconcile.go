@@ -135,7 +135,6 @@ func (c *recovery) behind(j *job, a grid.AttemptID) {
 	j.awaits = false
 	c.disarm(j, onHandoff)
 	c.save(j, "submitted before the journal was rolled back")
-	c.groups.arrived(j.rec.Job.ID) // its files had come
 	c.emit(Probe{c.attempt(j)})
 	c.arm(j, onBatch, c.cfg.Refresh)
 }
