@@ -69,9 +69,6 @@ func (s *groups) recover(unwritten map[grid.JobID]bool) {
 		if g.rec.CancelRequested {
 			s.reach(g, "its group")
 		}
-		if g.open() && len(g.rec.Coming) == 0 {
-			s.release(g)
-		}
 	}
 	s.awaitAnew()
 	s.hungry = true

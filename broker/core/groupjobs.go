@@ -83,10 +83,14 @@ func (m memberJobs) enter(of grid.Job, anyway, recovered bool) {
 	m.c.search.ready(j, "its turn in its group has come")
 }
 
+// release: all of the group is here. A job that a lost branch of the journal gave away may have come home without its files, and be READY.
 func (m memberJobs) release(id grid.JobID) {
-	if j := m.keptBack(id); j != nil {
+	switch j := m.keptBack(id); {
+	case j == nil:
+	case j.rec.State == grid.Ready:
+		m.c.terms.due(j)
+	default:
 		m.c.disarm(j, onUpload)
-		j.rec.Reason = ""
 		m.c.search.ready(j, "all of its group is here")
 	}
 }
@@ -105,17 +109,13 @@ func (m memberJobs) beforeFailing(id grid.JobID) gate {
 	return open
 }
 
-// keptBack is a job that waits for the files of its group; nil if it does not. One that such a branch gave away has come home without them, and is READY.
+// keptBack is a job that waits here, as long as its group waits for files; nil if it does not.
 func (m memberJobs) keptBack(id grid.JobID) *job {
 	j := m.c.jobs[id]
-	switch {
-	case j == nil:
-	case j.rec.State == grid.Submitted || j.rec.State == grid.StageIn:
-		return j
-	case j.rec.State == grid.Ready && j.rec.Role == grid.Owning && j.rec.Reason == untilFiles.because(&j.rec):
-		return j
+	if j == nil || j.rec.State > grid.Ready || j.rec.Role != grid.Owning {
+		return nil
 	}
-	return nil
+	return j
 }
 
 func (m memberJobs) cancelJob(id grid.JobID, by string) {

@@ -73,6 +73,7 @@ type home struct {
 	terms interface {
 		admitTerms(j *grid.Job) error
 		await(j *job)
+		due(j *job)
 		handedIn(of *grid.Job) grid.Tick
 		tooLate(j *job)
 		groupEnded(id grid.GroupID)

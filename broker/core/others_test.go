@@ -240,6 +240,7 @@ func (o *others) recover()                                     {}
 func (o *others) renew(_ *job)                                 {}
 func (o *others) giveBack(_ *job)                              {}
 func (o *others) saved(_ *job)                                 {}
+func (o *others) due(_ *job)                                   {}
 func (o *others) tooLate(_ *job)                               {}
 func (o *others) wantsBack(_ *job) bool                        { return o.keeps != notKept }
 func (o *others) withdrawOffer(j *job, why string)             { o.did("withdrawOffer %s %v", j.rec.Job.ID, why) }
