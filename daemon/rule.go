@@ -276,9 +276,9 @@ func (s *site) chooseNeighbours() error {
 	s.mu.Lock()
 	s.members = members
 	s.mu.Unlock()
+	s.broker.Post(core.MembersChanged{Members: members}) // before what waits for a disk: who is shown to be a neighbour is asked for its estimates
 	s.keepNames(members)
 	s.monitor.SetPeers(members)
-	s.broker.Post(core.MembersChanged{Members: members})
 	s.takeReach(members)
 	s.repriced()
 	return nil
