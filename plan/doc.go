@@ -43,8 +43,8 @@
 // # Which nodes
 //
 // Under a policy of one reservation, the head's reservation takes the nodes that come
-// free the latest before it begins (of those that one job leaves, the one first that it
-// was given first), and is chosen anew in each pass; who starts takes
+// free the latest before it begins (those that one job leaves, in their order), and is
+// chosen anew in each pass; who starts takes
 // the nodes first on which a reservation lies ahead. So on nodes of one core every job
 // starts exactly when a scheduler starts it that only counts cores
 // (package sim/replay/counted). For let f nodes be free now, F at the

@@ -40,6 +40,28 @@ func TestPassesDoWhatThePlanSays(t *testing.T) {
 	}
 }
 
+// The same of a plan in which the head's reservation takes nodes that come free with one job, which has them in another order than a
+// snapshot lists them.
+func TestPassesDoWhatThePlanSaysOfTheNodesOfOneJob(t *testing.T) {
+	t.Parallel()
+	s := Snapshot{At: 2, Policy: Policy{Kind: EASYSJBF, Order: ShortestFirst}}
+	for i, cores := range []int{1, 1, 4, 5} {
+		s.Nodes = append(s.Nodes, Node{Name: grid.NodeName(fmt.Sprint("n", i)), Cores: cores, Down: i == 1})
+	}
+	for _, w := range []struct {
+		count, cores int
+		limit        grid.Tick
+	}{{2, 1, 3}, {3, 1, 3}, {1, 1, 3}, {1, 4, 0}, {1, 0, 2}, {1, 1, 4}, {2, 3, 0}, {5, 0, 3}} {
+		s.Waiting = append(s.Waiting, Waiting{Limit: w.limit, Demand: grid.Demand{Chunks: []grid.Chunk{{Count: w.count, Cores: w.cores}}}})
+	}
+	p := Build(s)
+	for i, got := range passByPass(s) {
+		if want, _ := p.Waiting(i); got.Start != want.Start || fmt.Sprint(got.Shares) != fmt.Sprint(want.Shares) {
+			t.Errorf("job %d starts at %d on %v, the plan says %d on %v", i, got.Start, got.Shares, want.Start, want.Shares)
+		}
+	}
+}
+
 func passByPass(s Snapshot) []Allocation {
 	out := make([]Allocation, len(s.Waiting))
 	index := make([]int, len(s.Waiting)) // of who still waits

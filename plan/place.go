@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"gbroker/grid"
 )
@@ -256,4 +257,29 @@ func (g *ground) shares(parts []portion, amounts []int64) []Share {
 	}
 	slices.SortFunc(out, func(a, b Share) int { return cmp.Compare(a.Node, b.Node) })
 	return out
+}
+
+// sortParts puts the parts from lo on in the order of their nodes: what a pass makes of them is the same whether this plan gave them, or a
+// snapshot lists them.
+func (e *schedule) sortParts(lo int32) {
+	if p := (partsByNode{e.parts[lo:], e.amounts[int(lo)*e.width:], e.width}); !sort.IsSorted(p) {
+		sort.Stable(p)
+	}
+}
+
+// partsByNode is parts with what each of them has.
+type partsByNode struct {
+	parts   []portion
+	amounts []int64
+	width   int
+}
+
+func (p partsByNode) Len() int           { return len(p.parts) }
+func (p partsByNode) Less(i, j int) bool { return p.parts[i].node < p.parts[j].node }
+func (p partsByNode) Swap(i, j int) {
+	p.parts[i], p.parts[j] = p.parts[j], p.parts[i]
+	for k := range p.width {
+		a, b := i*p.width+k, j*p.width+k
+		p.amounts[a], p.amounts[b] = p.amounts[b], p.amounts[a]
+	}
 }

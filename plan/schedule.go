@@ -155,6 +155,7 @@ func (e *schedule) keepShares(shares []Share) (lo, hi int32) {
 		}
 		e.vector(e.amounts[at:], s.Cores, s.Memory, s.Resources)
 	}
+	e.sortParts(lo)
 	return lo, int32(len(e.parts))
 }
 
@@ -301,6 +302,7 @@ func (e *schedule) start(job int32) {
 	lo := int32(len(e.parts))
 	e.parts = append(e.parts, e.placer.parts...)
 	e.amounts = append(e.amounts, e.placer.amounts...)
+	e.sortParts(lo)
 	e.shift(lo, int32(len(e.parts)), e.now, e.now+e.works[job].limit, -1)
 	e.begin(job, lo, int32(len(e.parts)))
 }

@@ -47,20 +47,18 @@ func (w *nodeTwin) aheadFirst() []int {
 	return order
 }
 
-// latestFirst has the nodes first on which something ends the latest before t; of one
-// job's nodes the one first that it was given first.
+// latestFirst has the nodes first on which something ends the latest before t; those of one job in their order.
 func (w *nodeTwin) latestFirst(t grid.Tick) []int {
 	type key struct {
-		until     grid.Tick
-		id, given int
+		until grid.Tick
+		id    int
 	}
 	held := slices.AppendSeq(slices.Clone(w.ran), maps.Values(w.bound))
 	of := func(n int) (k key) {
 		for _, r := range held {
-			given := slices.IndexFunc(r.shares, func(h Share) bool { return h.Node == n })
-			if r.end > w.now && r.until <= t && given >= 0 {
+			if r.end > w.now && r.until <= t && slices.ContainsFunc(r.shares, func(h Share) bool { return h.Node == n }) {
 				if r.until > k.until || r.until == k.until && r.id > k.id {
-					k = key{r.until, r.id, given}
+					k = key{r.until, r.id}
 				}
 			}
 		}
@@ -69,7 +67,7 @@ func (w *nodeTwin) latestFirst(t grid.Tick) []int {
 	order := w.inOrder()
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := of(a), of(b)
-		return cmp.Or(cmp.Compare(y.until, x.until), cmp.Compare(y.id, x.id), cmp.Compare(x.given, y.given))
+		return cmp.Or(cmp.Compare(y.until, x.until), cmp.Compare(y.id, x.id))
 	})
 	return order
 }
