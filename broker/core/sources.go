@@ -145,5 +145,8 @@ func (c *home) exported(e Exported) {
 		}
 	}
 	j.rec.Outputs = slices.DeleteFunc(slices.Clone(j.rec.Outputs), func(f grid.File) bool { return slices.Contains(e.Gone, f.Path) })
-	c.concluded(j)
+	j.rec.Obstacle = "" // so what is gone is saved, also where the end has to wait again
+	if !c.killedUnheard(j) {
+		c.concluded(j)
+	}
 }

@@ -225,6 +225,26 @@ func TestOutputGoesElsewhere(t *testing.T) {
 	}
 }
 
+// waitingEnd is the gate of an end that waits for the word of others.
+type waitingEnd struct{ *others }
+
+func (waitingEnd) beforeKilled(*job) gate { return untilReported }
+
+// That another may have the job can become known while its output is brought: then its end waits for his word. What was brought is not brought again.
+func TestAnOutputThatWasBroughtEndsNoJobUnheard(t *testing.T) {
+	t.Parallel()
+	for _, waits := range []bool{false, true} {
+		a, m, j := leaving(t, grid.Record{State: grid.Finished, Tenure: grid.Tenure{Role: grid.Owning, Owner: me}, Run: grid.Run{End: grid.Killed}})
+		if m.conclude(j); waits {
+			m.gates = waitingEnd{m.gates.(*others)}
+		}
+		a.step(Exported{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Gone: []string{j.rec.Job.Outputs[0].Stored()}})
+		if j.rec.State.Terminal() == waits || len(j.rec.Outputs) != 1 || j.exporting || waits != (j.due[onBatch] > 0) {
+			t.Errorf("its end waits: %t, and it is %s, has left %v, and is tried again at %v", waits, j.rec.State, j.rec.Outputs, j.due[onBatch])
+		}
+	}
+}
+
 // A job that was killed stays killed, wherever its output is.
 func TestOutputOfAKilledJobGoesElsewhere(t *testing.T) {
 	t.Parallel()
