@@ -98,7 +98,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 func newExplanation(r *grid.Record, decisions []grid.Decision, a *grid.Allocation) Explanation {
 	e := Explanation{ID: r.Job.ID, Reason: r.Why(), Demand: NewDemand(r.Job.Demand), Decisions: make([]Decision, 0, len(decisions))}
 	for _, d := range decisions {
-		if d.Stays != "" {
+		if d.Unmoved {
 			e.Stay = &Stay{newDecision(d), d.Stays}
 			continue
 		}

@@ -70,7 +70,7 @@ func TestExplanationJSON(t *testing.T) {
 			{Site: "z", Size: 7, Wait: 1500, Safe: grid.Unsure, Run: 2000, Total: 3500},
 			{Site: "x", Size: 7, Bandwidth: 3.5, Measured: true, Delivery: 2000, Run: 1000, Refusal: &grid.Refusal{Kind: grid.Permanent, Reason: "few", Asked: "16", Available: "x86_64"}},
 			{Site: "y", Bandwidth: math.Inf(1), Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "mute", Again: 1500}},
-		}}, {At: 2000}, {At: 3000, Epoch: grid.Epoch{Term: 1}, Chosen: "here", Stays: "no gain"}}
+		}}, {At: 2000}, {At: 3000, Epoch: grid.Epoch{Term: 1}, Chosen: "here", Unmoved: true, Stays: "no gain"}}
 	want := `{"id":"here.00000000000000000000000001","demand":{"chunks":[],"architecture":"","operating_system":"","properties":[],"exclusive":false},"decisions":[{"at":"1970-01-01T00:00:01.000Z","epoch":"1.0","chosen":"here","candidates":[` +
 		`{"site":"here","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"safe_wait_s":2.5,"run_s":2,"total_s":3.5,"chosen":true,"refusal":null},` +
 		`{"site":"z","size_bytes":7,"bandwidth_bytes_per_s":null,"measured":false,"delivery_s":0,"wait_s":1.5,"safe_wait_s":null,"run_s":2,"total_s":3.5,"chosen":false,"refusal":null},` +

@@ -76,7 +76,7 @@ func include(uploads []jsdl.Upload, more []File, outputs []grid.Output) ([]jsdl.
 		taken[u.Path] = "the document brings a file of that name"
 	}
 	for _, f := range more {
-		if why := taken[f.Path]; why != "" {
+		if why, is := taken[f.Path]; is {
 			return nil, fmt.Errorf("the file %q cannot be included: %s: %w", f.Path, why, grid.ErrInvalid)
 		}
 		taken[f.Path] = "it is included twice"

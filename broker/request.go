@@ -294,7 +294,7 @@ func (b *Broker) Decisions(ctx context.Context, id grid.JobID) ([]grid.Decision,
 		return nil, fmt.Errorf("%w: %w", grid.ErrUnavailable, err)
 	}
 	if r, is := b.view.shown(id); is && r.Stay != nil {
-		if n := len(list); n > 0 && list[n-1].Stays != "" {
+		if n := len(list); n > 0 && list[n-1].Unmoved {
 			list = list[:n-1]
 		}
 		list = append(list, *r.Stay)

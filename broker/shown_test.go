@@ -328,7 +328,7 @@ func TestDecisionsEndWithTheLastWord(t *testing.T) {
 	b.journal.Store(&journal)
 	r := grid.Record{Job: jobOf(me, "a", "1"), State: grid.Ready}
 	chosen := grid.Decision{Chosen: "a"}
-	old, now := grid.Decision{Stays: "then"}, grid.Decision{Stays: "now"}
+	old, now := grid.Decision{Unmoved: true, Stays: "then"}, grid.Decision{Unmoved: true, Stays: "now"}
 	for name, k := range map[string]struct {
 		kept []grid.Decision
 		stay *grid.Decision

@@ -45,7 +45,7 @@ func (s *site) observe(before *grid.Record, change grid.Change) {
 		s.log.Info("a job has ended", append(job, zap.Stringer("state", after.State), zap.Int("exit", after.ExitCode), zap.String("reason", after.Reason))...)
 	}
 	for _, d := range change.Decisions {
-		if d.Stays == "" {
+		if !d.Unmoved {
 			s.meter.decisions.WithLabelValues(cause(d, before)).Inc()
 		}
 	}

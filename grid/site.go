@@ -240,5 +240,6 @@ type Decision struct {
 	Epoch      Epoch
 	Chosen     SiteName // "" where nobody can run it
 	Candidates []Candidate
-	Stays      string // why the job stays where it waits, at Chosen; "" of a decision that places it
+	Unmoved    bool   // the job stays where it waits, at Chosen; else it is placed there
+	Stays      string // why, for people
 }

@@ -232,7 +232,7 @@ func (j *Journal) writeDecisions(ctx context.Context, l line) error {
 		}
 	}
 	for i, text := range l.decisions {
-		if _, err := j.sql.decision.ExecContext(ctx, l.kind, l.Key, l.Decisions[i].Stays != "", string(text)); err != nil {
+		if _, err := j.sql.decision.ExecContext(ctx, l.kind, l.Key, l.Decisions[i].Unmoved, string(text)); err != nil {
 			return fmt.Errorf("decision: %w", err)
 		}
 	}

@@ -61,7 +61,7 @@ type certificateRow struct {
 	Signature []byte
 }
 
-// decisionRow is grid.Decision; why the job stays is left out where it does not.
+// decisionRow is grid.Decision; why the job stays is left out where it does not, and that it does has a column of its own.
 type decisionRow struct {
 	At         grid.Tick
 	Epoch      grid.Epoch
@@ -70,7 +70,13 @@ type decisionRow struct {
 	Stays      string `json:",omitempty"`
 }
 
-func toDecision(d grid.Decision) decisionRow { return decisionRow(d) }
+func toDecision(d grid.Decision) decisionRow {
+	return decisionRow{d.At, d.Epoch, d.Chosen, d.Candidates, d.Stays}
+}
+
+func (r decisionRow) decision(unmoved bool) grid.Decision {
+	return grid.Decision{At: r.At, Epoch: r.Epoch, Chosen: r.Chosen, Candidates: r.Candidates, Unmoved: unmoved, Stays: r.Stays}
+}
 
 // siteRow is grid.SiteState; what is not set is left out.
 type siteRow struct {

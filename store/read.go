@@ -181,12 +181,12 @@ func (j *Journal) History(ctx context.Context, kind grid.Kind, key string) ([]gr
 // last of them may say why the job stays where it is.
 func (j *Journal) Decisions(ctx context.Context, job grid.JobID) ([]grid.Decision, error) {
 	var list []grid.Decision
-	const text = `SELECT seq, decision, sum = ` + sumOfDecision + ` FROM decision WHERE kind = 'job' AND key = ? ORDER BY seq`
+	const text = `SELECT seq, stays, decision, sum = ` + sumOfDecision + ` FROM decision WHERE kind = 'job' AND key = ? ORDER BY seq`
 	err := j.query(ctx, text, []any{string(job)}, func(rows *sql.Rows) error {
 		var seq int64
 		var decision []byte
-		var sound bool
-		if err := rows.Scan(&seq, &decision, &sound); err != nil {
+		var stays, sound bool
+		if err := rows.Scan(&seq, &stays, &decision, &sound); err != nil {
 			return err
 		}
 		var d decisionRow
@@ -197,7 +197,7 @@ func (j *Journal) Decisions(ctx context.Context, job grid.JobID) ([]grid.Decisio
 		if err != nil {
 			return damaged(j.file, fmt.Sprintf("decision %d of job %s", seq, job), err, giveUpLine("decision", "job", string(job), seq))
 		}
-		list = append(list, grid.Decision(d))
+		list = append(list, d.decision(stays))
 		return nil
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func TestTheFourthSchemaGetsKindsOfRefusals(t *testing.T) {
 		Site: "xeon16", Peer: "12D3KooWhome", Size: 1, Bandwidth: 1e9 / 3,
 		Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "nodes that it needs are down", Asked: "2", Available: "1"},
 	})
-	stays.Candidates, stays.Chosen, stays.Stays = decided.Candidates, "", "no neighbour can take it now"
+	stays.Candidates, stays.Chosen, stays.Unmoved, stays.Stays = decided.Candidates, "", true, "no neighbour can take it now"
 	ended.State, ended.Role = grid.Completed, grid.Tombstone
 	passed.Candidates[0].Refusal = &grid.Refusal{Kind: grid.Temporary, Reason: "r", Asked: "1", Available: "0"}
 	want := []grid.Record{*lasting, *ended, *plain}

@@ -112,7 +112,7 @@ func TestSerialDecisionsAreBounded(t *testing.T) {
 	at := func(n int, stays string) grid.Change {
 		c := save(1)
 		d := decision()
-		d.At, d.Stays = grid.Tick(n), stays
+		d.At, d.Unmoved, d.Stays = grid.Tick(n), stays != "", stays
 		c.Decisions = []grid.Decision{d}
 		return c
 	}
@@ -125,7 +125,7 @@ func TestSerialDecisionsAreBounded(t *testing.T) {
 		t.Fatalf("%d decisions, %v", len(list), err)
 	}
 	for _, d := range list[:maxDecisions] {
-		if d.Stays != "" {
+		if d.Unmoved {
 			t.Errorf("at %d it stays, and another follows", d.At)
 		}
 	}

@@ -92,7 +92,7 @@ func (c *relay) found(m wire.Response) Found {
 		f.Events = append(f.Events, grid.Event{At: c.instant(e.At), State: e.State, Site: e.Site, Epoch: e.Epoch, Why: e.Why})
 	}
 	for _, d := range m.Decisions {
-		f.Decisions = append(f.Decisions, grid.Decision{At: c.instant(d.At), Epoch: d.Epoch, Chosen: d.Chosen, Candidates: d.Candidates, Stays: d.Stays})
+		f.Decisions = append(f.Decisions, grid.Decision{At: c.instant(d.At), Epoch: d.Epoch, Chosen: d.Chosen, Candidates: d.Candidates, Unmoved: d.Stays != "", Stays: d.Stays})
 	}
 	return f
 }

@@ -76,7 +76,7 @@ type ofSearch struct {
 	// weighing and weighed: it is, and was, asked what its sources cost: what cost says; see sources.go.
 	weighing, weighed bool
 	cost              grid.SourceCost
-	excess            string // why that is more than its user may have; "" is not
+	excess            int64 // how many bytes that is, where it is more than its user may have; 0 is not
 }
 
 // ofExecution is what its attempt in the batch system here needs.

@@ -270,7 +270,7 @@ func (c *search) weigh(j *job, r *round, i int, open map[grid.PeerID]int) {
 	if to == 0 {
 		rows[0].Chosen = true
 		d.Chosen = rows[0].Site
-		d.Stays = why
+		d.Unmoved, d.Stays = true, why
 		j.rec.Stay = &d
 		c.show(j)
 		return

@@ -36,7 +36,7 @@ func TestAWaitingJobMovesForAGain(t *testing.T) {
 			}
 			continue
 		}
-		if k.rec.Stay == nil || len(k.rec.Stay.Candidates) != 2 || k.rec.Stay.Chosen != "a" || k.rec.Stay.Stays == "" {
+		if k.rec.Stay == nil || len(k.rec.Stay.Candidates) != 2 || k.rec.Stay.Chosen != "a" || !k.rec.Stay.Unmoved || k.rec.Stay.Stays == "" {
 			t.Errorf("why it stays is not kept: %+v", k.rec.Stay)
 		}
 		if q.saves > 0 {

@@ -51,7 +51,7 @@ func (c *search) onWeighed(e Weighed) {
 		return
 	}
 	if all, most := j.rec.Job.Inputs.Size()+j.cost.Bytes, c.cfg.User.Bytes; c.isHome(j) && most > 0 && all > most {
-		j.excess = fmt.Sprintf("it brings %d bytes, by URI too: the limit `bytes` of its home is %d for each user", all, most)
+		j.excess = all
 	}
 	c.undecide(j)
 }
@@ -59,10 +59,11 @@ func (c *search) onWeighed(e Weighed) {
 // tooHeavy ends a job that alone brings more than its user may have. The search asks it with the gate of a start: in a branch of the
 // journal that is lost the job may have started elsewhere.
 func (c *search) tooHeavy(j *job) bool {
-	if j.excess != "" {
-		c.execution.end(j, grid.Failed, j.excess)
+	if j.excess == 0 {
+		return false
 	}
-	return j.excess != ""
+	c.execution.end(j, grid.Failed, fmt.Sprintf("it brings %d bytes, by URI too: the limit `bytes` of its home is %d for each user", j.excess, c.cfg.User.Bytes))
+	return true
 }
 
 // Outputs that go elsewhere. All that a job leaves comes home; its home then brings to their

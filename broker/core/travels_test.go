@@ -46,7 +46,7 @@ func TestWhatIsFoundOfAJobTravels(t *testing.T) {
 	there.now += 1000
 	f := Found{Record: everything(here.kernel), Certain: true,
 		Events:    []grid.Event{{At: here.now - 5, State: grid.Running, Site: "b", Epoch: grid.Epoch{Term: 1, Hop: 2}, Why: "it started"}},
-		Decisions: []grid.Decision{{At: here.now - 6, Epoch: grid.Epoch{Term: 1, Hop: 1}, Chosen: "b", Candidates: []grid.Candidate{{Site: "b", Peer: her}}, Stays: "it is best"}}}
+		Decisions: []grid.Decision{{At: here.now - 6, Epoch: grid.Epoch{Term: 1, Hop: 1}, Chosen: "b", Candidates: []grid.Candidate{{Site: "b", Peer: her}}, Unmoved: true, Stays: "it is best"}}}
 	var said wire.Response
 	asked := Wish{Job: "a.asked"}
 	here.fill(&said, &asked, &f)

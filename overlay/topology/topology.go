@@ -166,7 +166,8 @@ func (r Rule) around(self grid.PeerID, able []Choice, places func(at, n int) map
 		if i >= at {
 			place++
 		}
-		if c.Why = near[place]; c.Why != "" {
+		if why, is := near[place]; is {
+			c.Why = why
 			chosen = append(chosen, c)
 			continue
 		}

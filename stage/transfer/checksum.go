@@ -71,7 +71,7 @@ func (f Facts) Checksum() (sum string, anywhere bool) {
 func (f Facts) Fits(r io.Reader) (bool, error) {
 	s := newSumming(f)
 	n, err := io.Copy(s, r)
-	return (f.Size < 0 || n == f.Size) && s.differs() == "", err
+	return (f.Size < 0 || n == f.Size) && !s.differ(), err
 }
 
 // summing computes what a file is to be compared by.
@@ -95,12 +95,18 @@ func (s *summing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// differs names the checksum that is another; "" if none is.
-func (s *summing) differs() string {
+// differ tells that a checksum is another.
+func (s *summing) differ() bool {
+	_, is := s.other()
+	return is
+}
+
+// other names the first checksum that is another, if one is.
+func (s *summing) other() (name string, is bool) {
 	for i, c := range s.sums {
 		if !bytes.Equal(s.h[i].Sum(nil), c.want) {
-			return strings.ToUpper(c.name)
+			return strings.ToUpper(c.name), true
 		}
 	}
-	return ""
+	return "", false
 }

@@ -48,8 +48,8 @@ func (g *getting) run(ctx context.Context) error {
 		before := g.have
 		err := g.once(ctx)
 		if err == nil {
-			name := g.sums.differs()
-			if name == "" {
+			name, differs := g.sums.other()
+			if !differs {
 				return nil
 			}
 			if g.wrong++; g.wrong == maxWrong {
