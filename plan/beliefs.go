@@ -114,8 +114,8 @@ func (b *Beliefs) Believe(t Trait, elapsed grid.Tick, into []grid.Tick) {
 	}
 	b.look(t, elapsed)
 	n := len(into) / Views
-	for i := range views {
-		b.fill(&views[i], t, elapsed, into[i*n:(i+1)*n])
+	for i, v := range views {
+		b.fill(&v, t, elapsed, into[i*n:(i+1)*n])
 	}
 }
 

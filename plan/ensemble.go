@@ -39,7 +39,7 @@ func (e Ensemble) Start(job grid.JobID) (grid.Tick, bool) {
 		start, ok := p.Start(job)
 		a := answer{start: start}
 		if !ok {
-			a.refusal = &notPlanned
+			a.refusal = &grid.Refusal{Reason: notPlanned}
 		}
 		answers = append(answers, a)
 	}
@@ -47,7 +47,7 @@ func (e Ensemble) Start(job grid.JobID) (grid.Tick, bool) {
 	return start, refusal == nil
 }
 
-var notPlanned = grid.Refusal{Reason: "no start is planned"}
+const notPlanned = "no start is planned"
 
 // answer is a start, or why not.
 type answer struct {

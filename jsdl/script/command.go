@@ -44,8 +44,7 @@ type Flag struct {
 // Flags are the directives of sbatch that do something for a command.
 func Flags() []Flag {
 	var list []Flag
-	for i := range sbatch {
-		d := &sbatch[i]
+	for _, d := range sbatch {
 		if d.set == nil || slices.Contains([]string{"--output", "--error", "--array", "--comment"}, d.names[0]) {
 			continue
 		}

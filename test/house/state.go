@@ -8,7 +8,7 @@ import (
 )
 
 // remembered finds where the code of a package changes its own variables: what a pure package remembers from one call to the next
-// is an input that nobody sees. (Through a pointer, or by a method, it is not found.)
+// is an input that nobody sees. That one is pointed to is as good as a change, and so is a call of a method by its name that takes a pointer to what it is of.
 func remembered(all []file) []Breach {
 	shared := make(map[string]*ast.ValueSpec)
 	for _, f := range all {
@@ -22,6 +22,7 @@ func remembered(all []file) []Breach {
 			}
 		}
 	}
+	changing := byPointer(all)
 	var out []Breach
 	for _, f := range all {
 		note := func(x ast.Expr) {
@@ -44,14 +45,41 @@ func remembered(all []file) []Breach {
 			case *ast.IncDecStmt:
 				note(n.X)
 			case *ast.CallExpr:
-				if fun, ok := n.Fun.(*ast.Ident); ok && (fun.Name == "delete" || fun.Name == "clear") && len(n.Args) > 0 {
+				if fun, ok := n.Fun.(*ast.Ident); ok && (fun.Name == "delete" || fun.Name == "clear" || fun.Name == "copy") && len(n.Args) > 0 {
 					note(n.Args[0])
+				}
+				if fun, ok := n.Fun.(*ast.SelectorExpr); ok && changing[fun.Sel.Name] {
+					note(fun.X)
+				}
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					note(n.X)
+				}
+			case *ast.RangeStmt:
+				if n.Tok == token.ASSIGN {
+					note(n.Key)
+					note(n.Value)
 				}
 			}
 			return true
 		})
 	}
 	return out
+}
+
+// byPointer are the names of the methods of a package that take a pointer, and so may change what they are of.
+func byPointer(all []file) map[string]bool {
+	names := make(map[string]bool)
+	for _, f := range all {
+		for _, d := range f.syntax.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Recv != nil {
+				if _, is := d.Recv.List[0].Type.(*ast.StarExpr); is {
+					names[d.Name.Name] = true
+				}
+			}
+		}
+	}
+	return names
 }
 
 // setElsewhere finds where a package that is not pure changes a variable of one that is: a clock would come in so.
