@@ -164,7 +164,7 @@ func TestAJobThatComesBackBeginsAnew(t *testing.T) {
 	c := bare(grid.Record{
 		Job:    j,
 		State:  grid.Moving,
-		Reason: "waits for the word of its home",
+		Reason: "waits until its home answers",
 		Tenure: grid.Tenure{Role: grid.Prepared, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 1}, Handoff: grid.Handoff{To: me, Epoch: next}, Closed: true, Kept: true},
 		Run:    grid.Run{Attempt: 1, Started: 5, Finished: 6, End: grid.Failed, HasExit: true, ExitCode: 3, Signal: 9, Usage: grid.Usage{CPU: 7}, Outputs: grid.Manifest{{Path: "out"}}},
 	})

@@ -71,16 +71,16 @@ func (g gate) String() string {
 	return [...]string{
 		"may go on", "waits until all neighbours were asked: the journal was rolled back",
 		"waits until its jobs are learnt again: the journal was lost",
-		"waits until the neighbours have said what they saw of this broker",
-		"waits for the word of its control directory",
-		"waits for its home, which alone knows whether it has run: the journal was rolled back", "waits for the word of its home",
-		"waits for the word of its owner", "waits for its output", "waits until its home has taken its output",
-		"waits for its start token", "waits for an answer", "asks what the word was about", "waits until the site is forgotten",
+		"waits until the neighbours have said what they know of this site's jobs",
+		"waits until this site has read whether it has run here",
+		"waits for its home, which alone knows whether it has run: the journal was rolled back", "waits until its home answers",
+		"waits until the site that has it answers", "waits for its output", "waits until its home has taken its output",
+		"waits until it is known whether it has started", "waits for an answer", "asks the other site what it meant", "waits until the site is forgotten",
 		"waits for others of its group", "waits for who may have got it from the site that was forgotten", "superseded",
 		"is not what there is here", "has started", "may still run", "has ended",
 		"its result is kept here", "this journal was rolled back", "is kept back at its home",
 		"was done before", "was overtaken by a later wish of the same broker",
-		"waits for the word of all its sites", "waits until its owner has its version",
+		"waits until all its sites have answered", "waits until the site that has it knows of the change",
 		"waits until who gave it away takes it back, or has let go of it",
 	}[g]
 }
