@@ -130,6 +130,11 @@ func (m memberJobs) removeJob(id grid.JobID) {
 	}
 }
 
+// furnishes tells of a job whose files this broker brings by itself, as they lie with its group or its whole: no user is waited for.
+func (c *kernel) furnishes(j *job) bool {
+	return c.groups.shares(j.rec.Job.ID) || j.rec.Job.Part != nil
+}
+
 // furnish gives a job that was made from a template its files, which are those of its group, or a part those of its whole.
 func (c *home) furnish(j *job) {
 	name, _ := j.rec.Job.ID.Group()
@@ -144,7 +149,7 @@ func (c *home) furnish(j *job) {
 func (c *home) furnished(e Furnished) {
 	j := c.job(e.Job)
 	switch {
-	case j == nil || j.rec.State != grid.StageIn || !c.groups.shares(e.Job) && j.rec.Job.Part == nil:
+	case j == nil || j.rec.State != grid.StageIn || !c.furnishes(j):
 	case e.Err == "":
 		c.disarm(j, onUpload)
 		c.search.ready(j, "its turn in its group has come")

@@ -92,8 +92,8 @@ func (c *recovery) recoverOwned(j *job) {
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn:
 		in := c.cfg.UploadLimit
-		if c.groups.shares(j.rec.Job.ID) || j.rec.Job.Part != nil {
-			in = 1 // its files lie with its group, or its whole
+		if c.furnishes(j) {
+			in = 1
 		}
 		c.arm(j, onUpload, in)
 	case grid.Ready:

@@ -27,7 +27,7 @@ func (c *recovery) stall(e Stall) {
 			j.raised = c.now
 		}
 		switch {
-		case j.rec.State == grid.StageIn:
+		case j.rec.State == grid.StageIn && !c.furnishes(j):
 			c.arm(j, onUpload, c.cfg.UploadLimit)
 		case j.rec.Handoff.Phase == grid.Offering && j.heard == 0:
 			c.disarm(j, onHandoff)

@@ -47,6 +47,27 @@ func TestAbsenceDoesNotCountOverAStall(t *testing.T) {
 	}
 }
 
+// Files that this broker brings by itself, from a group or a whole, are no absence of a user: a stall does not put them off, right after
+// a start or between two tries.
+func TestFilesThatAreBroughtHereAreNotPutOffByAStall(t *testing.T) {
+	t.Parallel()
+	part := jobOf(me, "a", "1")
+	part.Part = &grid.Part{Of: "a.whole"}
+	started := bare(grid.Record{Job: part, State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	tried, e := sweeping(1)
+	one := e.Group.ID.Job(1)
+	tried.Step(tried.now+1, e)
+	tried.Step(tried.now+1, Uploaded{Token: 2, Job: e.Group.ID.Template(), Inputs: e.Template.Inputs})
+	tried.Step(tried.now+1, Furnished{Job: one, Err: "the disk is full"})
+	for id, c := range map[grid.JobID]*Core{part.ID: started, one: tried} {
+		due := c.jobs[id].due[onUpload]
+		c.Step(c.now, Stall{grid.Hour})
+		if list := furnishes(c.Step(due, Tick{})); len(list) != 1 || list[0].Job != id {
+			t.Errorf("%s: after a stall it brings %v", id, list)
+		}
+	}
+}
+
 // A job that is to start again as its site was forgotten waits for those who may have got it from there: that they were silent
 // counts only while this broker listened.
 func TestWhoMayHaveItIsHeardAfterAStall(t *testing.T) {

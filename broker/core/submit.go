@@ -158,7 +158,7 @@ func (c *home) unclaimed(j *job) bool {
 }
 
 func (c *home) uploadDue(j *job) {
-	if j.rec.State == grid.StageIn && (c.groups.shares(j.rec.Job.ID) || j.rec.Job.Part != nil) {
+	if j.rec.State == grid.StageIn && c.furnishes(j) {
 		c.furnish(j)
 		return
 	}
