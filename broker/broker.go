@@ -156,6 +156,9 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	if err != nil {
 		return fmt.Errorf("loading the journal: %w", err)
 	}
+	if err := b.putBack(ctx); err != nil {
+		return fmt.Errorf("folders that were put aside: %w", err)
+	}
 	if first {
 		close(b.ready)
 	}

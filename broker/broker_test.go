@@ -164,6 +164,7 @@ func (s *shell) Share(grid.JobID, grid.JobID, grid.Manifest) error { return nil 
 
 func (s *shell) SetAside(grid.JobID, bool, time.Time) (string, error) { return "", nil }
 func (s *shell) Aside() (map[string]grid.JobID, error)                { return nil, nil }
+func (s *shell) PutBack(string, grid.JobID) (bool, error)             { return false, nil }
 func (s *shell) DropAside(time.Time) (int, error)                     { return 0, nil }
 func (s *shell) Space() (int64, error)                                { return 1<<40 - s.taken.Load(), nil }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -103,6 +105,41 @@ func (b *Broker) setAside(e core.SetAside) {
 	default:
 		b.ports.Log.Info("inputs of a job that is not here are removed", zap.String("job", string(e.Job)))
 	}
+}
+
+// putBack moves folders that were put aside back to where their jobs have them: an older journal that was put back knows these again, and start tokens
+// and ends lie there. Without them an attempt that has run would be taken for one that never started.
+func (b *Broker) putBack(ctx context.Context) error {
+	aside, err := b.ports.Stager.Aside()
+	if err != nil {
+		return err
+	}
+	for _, control := range slices.Backward(slices.Sorted(maps.Keys(aside))) { // of two of one job the later
+		id := aside[control]
+		r, known, err := b.view.get(ctx, id)
+		if err != nil {
+			return fmt.Errorf("whose folder %s is: %w", control, err)
+		}
+		if !known || r.Role != grid.Owning {
+			continue
+		}
+		of, err := b.attemptsIn(control, id)
+		damaged := errors.Is(err, grid.ErrDamaged) // it may be, and is said to be damaged where it belongs
+		if err != nil && !damaged {
+			return fmt.Errorf("which attempts of %s were put aside: %w", id, err)
+		}
+		if !damaged && !core.IsFolderOf(&r, of) {
+			continue
+		}
+		moved, err := b.ports.Stager.PutBack(control, id)
+		if err != nil {
+			return err
+		}
+		if moved {
+			b.ports.Log.Info("the folder of a job that the journal knows again is put back", zap.String("job", string(id)))
+		}
+	}
+	return nil
 }
 
 // dropAside removes what was put aside as long ago as ended jobs are kept.

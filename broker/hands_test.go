@@ -103,6 +103,9 @@ func (h *hands) SetAside(_ grid.JobID, foreign bool, _ time.Time) (string, error
 func (h *hands) Aside() (map[string]grid.JobID, error) {
 	return h.putAside, h.call("Aside")
 }
+func (h *hands) PutBack(control string, _ grid.JobID) (bool, error) {
+	return true, h.call("PutBack", control)
+}
 func (h *hands) Jobs() ([]grid.JobID, error) { return h.folders, h.call("Jobs") }
 func (h *hands) PublishOwner(_ context.Context, id grid.JobID, e grid.Epoch) error {
 	return h.call("PublishOwner", id, e)

@@ -60,9 +60,11 @@ type Stager interface {
 	Collect(ctx context.Context, job grid.Job) (files grid.Manifest, missing []grid.MissingOutput, err error)
 	Discard(job grid.JobID, keep bool) error
 	// SetAside moves a job's folder away and gives where it is, "" if it was not worth that; Aside gives the control
-	// folders there, with their jobs; DropAside removes what was moved before then, and gives how many folders.
+	// folders there, with their jobs; PutBack moves the one of such a control folder back, unless its job has one: DropAside removes what was
+	// moved before then, and gives how many folders.
 	SetAside(job grid.JobID, foreign bool, now time.Time) (where string, err error)
 	Aside() (controls map[string]grid.JobID, err error)
+	PutBack(control string, job grid.JobID) (moved bool, err error)
 	DropAside(then time.Time) (dropped int, err error)
 	Jobs() ([]grid.JobID, error)
 	// Space is what is free for files of jobs, beside what is kept back.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -98,6 +99,41 @@ func TestWhatAttemptsThereWere(t *testing.T) {
 		{name: "control files are damaged", effect: ask, change: folder, fails: map[string]error{"Tokens": errDamage}, calls: all,
 			heard: []core.Event{core.Reconciled{All: true, Attempts: []grid.AttemptID{batch}, Damaged: ask.Jobs}}},
 	})
+}
+
+// A folder that was put aside goes back where the journal knows its job again with an attempt that the folder has; the broker does not start where that cannot be known.
+func TestFoldersThatArePutBack(t *testing.T) {
+	t.Parallel()
+	record := func(role grid.Role, attempt uint32) grid.Record {
+		return grid.Record{Job: grid.Job{ID: "y"}, Tenure: grid.Tenure{Role: role}, Run: grid.Run{Attempt: attempt}}
+	}
+	mine := record(grid.Owning, 1)
+	read := []string{"Aside:", "Tokens:aside/y"}
+	for _, c := range []struct {
+		name   string
+		known  *grid.Record
+		fails  map[string]error
+		calls  []string
+		failed bool
+	}{
+		{"it is known again", &mine, nil, append(slices.Clone(read), "PutBack:aside/y"), false},
+		{"its attempt was another", new(record(grid.Owning, 2)), nil, read, false},
+		{"it is another's", new(record(grid.Watching, 1)), nil, read[:1], false},
+		{"it is not known", nil, nil, read[:1], false},
+		{"its control files are damaged", &mine, map[string]error{"Tokens": errDamage}, append(slices.Clone(read), "PutBack:aside/y"), false},
+		{"its control files cannot be read now", &mine, map[string]error{"Tokens": errBusy}, read, true},
+		{"what was put aside cannot be listed", &mine, map[string]error{"Aside": errBoom}, read[:1], true},
+		{"it cannot be put back", &mine, map[string]error{"PutBack": errBoom}, append(slices.Clone(read), "PutBack:aside/y"), true},
+	} {
+		h := newHands()
+		h.putAside, h.fails = map[string]grid.JobID{"aside/y": "y"}, c.fails
+		if c.known != nil {
+			h.b.view.set(*c.known)
+		}
+		if err := h.b.putBack(t.Context()); (err != nil) != c.failed || !slices.Equal(h.calls, c.calls) {
+			t.Errorf("%s: %v, %v", c.name, err, h.calls)
+		}
+	}
 }
 
 // What is done with files, and what Core hears of it: an error is final where trying again does not mend it.

@@ -92,6 +92,23 @@ func (s *Stager) Aside() (controls map[string]grid.JobID, err error) {
 	return controls, nil
 }
 
+// PutBack moves the folder with this control folder, one that [Stager.Aside] has told, back to where its job has it, unless there is one.
+func (s *Stager) PutBack(control string, job grid.JobID) (moved bool, err error) {
+	_, leave := s.hold(job)
+	defer leave()
+	name := path.Join(asideDir, filepath.Base(filepath.Dir(control)))
+	switch _, err := s.root.Lstat(string(job)); {
+	case err == nil:
+		return false, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("put the folder of %s back from %s: %w", job, name, diskError(err))
+	}
+	if err := s.root.Rename(name, string(job)); err != nil {
+		return false, fmt.Errorf("put the folder of %s back from %s: %w", job, name, diskError(err))
+	}
+	return true, nil
+}
+
 // DropAside removes what was put aside before then, and gives how many folders that were.
 func (s *Stager) DropAside(then time.Time) (dropped int, err error) {
 	list, err := s.listAside()

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,6 +83,38 @@ func TestForeignInputsAreNotPutAside(t *testing.T) {
 		if _, err := os.Stat(control); !os.IsNotExist(err) {
 			t.Errorf("ran %t: it is still there: %v", ran, err)
 		}
+	}
+}
+
+// A folder that was put aside goes back whole, and never over one that is there.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	s := newNetwork(t).site("a", nil)
+	for text := range 2 {
+		write(t, s.path("ctl/x"), []byte{byte(text)}, 0o600)
+		if _, err := s.SetAside(job, false, time.Unix(int64(text), 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	aside, err := s.Aside()
+	list := slices.Sorted(maps.Keys(aside))
+	if err != nil || len(list) != 2 {
+		t.Fatalf("aside are %v, %v", list, err)
+	}
+	if moved, err := s.PutBack(list[1], job); !moved || err != nil {
+		t.Errorf("put back: %t, %v", moved, err)
+	}
+	if moved, err := s.PutBack(list[0], job); moved || err != nil {
+		t.Errorf("put back over it: %t, %v", moved, err)
+	}
+	if text, err := os.ReadFile(s.path("ctl/x")); string(text) != "\x01" || err != nil {
+		t.Errorf("the job has %q, %v", text, err)
+	}
+	if err := os.RemoveAll(s.path("")); err != nil {
+		t.Fatal(err)
+	}
+	if moved, err := s.PutBack(list[1], job); moved || err == nil {
+		t.Errorf("one that is not there: %t, %v", moved, err)
 	}
 }
 

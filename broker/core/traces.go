@@ -80,6 +80,12 @@ func (c *recovery) knownOf(id grid.JobID) grid.State {
 	return 0
 }
 
+// IsFolderOf tells that a folder that was put aside, of which these attempts are, is that of a record: its job was not known when it was, and an older journal
+// that was put back since has its present attempt, which may have run.
+func IsFolderOf(r *grid.Record, of []grid.AttemptID) bool {
+	return r.Role == grid.Owning && slices.Contains(of, grid.AttemptID{Job: r.Job.ID, Epoch: claimed(r), Attempt: r.Attempt})
+}
+
 // trail is a trace of a job at a member.
 type trail struct {
 	of    grid.PeerID

@@ -82,6 +82,21 @@ func (d *disk) setAside(id grid.JobID) {
 	}
 }
 
+// putBack moves folders back whose jobs the journal knows again, as the shell of the broker does at its start.
+func (d *disk) putBack() (back []grid.JobID) {
+	for _, id := range slices.Sorted(maps.Keys(d.aside)) {
+		r := d.records[id]
+		at := slices.IndexFunc(d.aside[id], func(f *folder) bool { return r != nil && core.IsFolderOf(r, f.attempts(id)) })
+		if d.folders[id] != nil || at < 0 {
+			continue
+		}
+		d.folders[id] = d.aside[id][at].clone() // a backup may have the other
+		d.aside[id] = slices.Delete(slices.Clone(d.aside[id]), at, at+1)
+		back = append(back, id)
+	}
+	return back
+}
+
 // token names a start token within its folder.
 type token struct {
 	epoch   grid.Epoch
@@ -219,9 +234,13 @@ func (d *disk) copy(at grid.Tick, folders bool) *backup {
 func cloneFolders(all map[grid.JobID]*folder) map[grid.JobID]*folder {
 	list := make(map[grid.JobID]*folder, len(all))
 	for id, f := range all {
-		list[id] = &folder{f.inputs, f.outputs, maps.Clone(f.known), maps.Clone(f.tokens), maps.Clone(f.ends), maps.Clone(f.words)}
+		list[id] = f.clone()
 	}
 	return list
+}
+
+func (f *folder) clone() *folder {
+	return &folder{f.inputs, f.outputs, maps.Clone(f.known), maps.Clone(f.tokens), maps.Clone(f.ends), maps.Clone(f.words)}
 }
 
 // restore puts a backup in the place of the journal, and of the folders if it has them, with

@@ -87,6 +87,9 @@ func (h *host) begin() {
 	}
 	s.disk.begin(s.clock.wall(s.w.now), uint32(s.w.rnd.disk.Uint64N(1<<62)))
 	h.view = maps.Clone(s.disk.records)
+	for _, id := range s.disk.putBack() {
+		s.w.tell(s, "puts the folder of %s back", id)
+	}
 	s.w.truth.loaded(s)
 	h.cores++
 	h.halted = false
