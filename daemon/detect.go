@@ -102,7 +102,7 @@ func (d detector) pbs() (f Found, out string) {
 	case d.folder("sinfo") != "":
 		return f, "" // Slurm's wrappers of the same names
 	default:
-		return f, fmt.Sprintf("%s is of no batch system that is known here: left out", filepath.Join(folder, "qstat"))
+		return f, fmt.Sprintf("%s is of no batch system that is known here (%s): left out", filepath.Join(folder, "qstat"), plainly(said, err))
 	}
 	if answer, err := d.ask("qstat", "-B"); err != nil {
 		return f, fmt.Sprintf("%s is installed, but its server does not answer (%s): left out", said, plainly(answer, err))

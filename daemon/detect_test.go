@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbroker/pbs/pbstest"
 	"gbroker/pbs/slurm/slurmtest"
 	"gbroker/test/fakebatch"
 	"gbroker/test/fakebatch/batch"
@@ -20,7 +21,7 @@ func programs(t *testing.T, list map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, body := range list {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncase \"$1\" in\n"+body+"\nesac\nexit 1\n"), 0o755); err != nil {
+		if err := pbstest.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncase \"$1\" in\n"+body+"\nesac\nexit 1\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +59,7 @@ func TestDetect(t *testing.T) {
 		{"torque with maui", map[string]string{"qstat": torque, "showq": showq}, Torque, true, "found Maui in"},
 		{"torque with a dead maui", map[string]string{"qstat": torque, "showq": wrapper}, Torque, false, "Maui is installed, but does not answer"},
 		{"torque without its server", map[string]string{"qstat": refusing}, "", false, "TORQUE 6.1.3 is installed, but its server does not answer (Connection refused): left out"},
-		{"some other qstat", map[string]string{"qstat": wrapper}, "", false, "is of no batch system that is known here"},
+		{"some other qstat", map[string]string{"qstat": wrapper}, "", false, "is of no batch system that is known here (Unknown option: version): left out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"gbroker/pbs/control"
 	"gbroker/pbs/embedded"
 	"gbroker/pbs/embedded/supervise"
+	"gbroker/pbs/pbstest"
 	"gbroker/plan"
 
 	"golang.org/x/sys/unix"
@@ -246,7 +247,7 @@ func TestParallelUnderMpirun(t *testing.T) {
 		}
 		if c.version != "" {
 			script := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '" + c.version + "'; else echo \"$*\"; fi\n"
-			if err := os.WriteFile(filepath.Join(bin, "mpirun"), []byte(script), 0o755); err != nil {
+			if err := pbstest.WriteFile(filepath.Join(bin, "mpirun"), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -261,7 +262,7 @@ func TestParallelUnderMpirun(t *testing.T) {
 		j := shellJob(dir, "A", "")
 		j.Job.Program = grid.Program{Executable: "prog", Arguments: []string{"a"}, Parallel: c.variation}
 		j.Job.Demand.Chunks[0].Count = 3
-		if err := os.WriteFile(filepath.Join(j.Work, "prog"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		if err := pbstest.WriteFile(filepath.Join(j.Work, "prog"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Submit(context.Background(), j); err != nil {

@@ -51,7 +51,7 @@ func NewShims(t testing.TB, commands ...string) *Shims {
 		if strings.ContainsAny(dir+name, " '\"$\\\n") {
 			t.Fatalf("a path that no script could hold: %s, %s", dir, name)
 		}
-		if err := writeFile(filepath.Join(s.Folder, filepath.Base(name)), fmt.Appendf(nil, shim, dir, name), 0o755); err != nil {
+		if err := WriteFile(filepath.Join(s.Folder, filepath.Base(name)), fmt.Appendf(nil, shim, dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

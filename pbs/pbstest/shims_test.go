@@ -15,7 +15,7 @@ func shimmed(t *testing.T) (s *Shims, call func() *exec.Cmd, effects func() stri
 	dir := folder(t)
 	real, file := filepath.Join(dir, "tool"), filepath.Join(dir, "effects")
 	script := "#!/bin/sh\necho \"$1\" >> " + file + "\ncat >> " + file + "\necho answer\necho complaint >&2\nexit 3\n"
-	if err := writeFile(real, []byte(script), 0o755); err != nil {
+	if err := WriteFile(real, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s = NewShims(t, real)

@@ -284,14 +284,14 @@ func (s *site) until(what string, is func() bool) {
 func (s *site) write(j grid.Submission, name, content string, mode os.FileMode) {
 	s.Helper()
 	name = s.path(j, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), writeFile(name, []byte(content), mode)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), WriteFile(name, []byte(content), mode)); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// writeFile writes a file that may be executed next. A process that is forked meanwhile
-// would have it open for writing, until its own exec, and to execute it would be refused.
-func writeFile(name string, content []byte, mode os.FileMode) error {
+// WriteFile writes a file that may be executed next. A process that is forked meanwhile
+// would have it open for writing, until its own exec, and to execute it would be refused (ETXTBSY).
+func WriteFile(name string, content []byte, mode os.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(name, content, mode)

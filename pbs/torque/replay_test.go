@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gbroker/pbs/command"
+	"gbroker/pbs/pbstest"
 )
 
 // replay makes commands that answer each call that is given with a recording in testdata, and all others with
@@ -31,7 +32,7 @@ func replay(t *testing.T, answers map[string]string) (command.Runner, func() str
 	}
 	for name, cases := range scripts {
 		text := fmt.Sprintf("#!/bin/sh\ncat >/dev/null\nprintf '%%s\\n' \"%s $*\" >>'%s'\ncase \"$*\" in\n%sesac\nexit 99\n", name, log, cases)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+		if err := pbstest.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/pbstest"
 )
 
 // atBarrier starts the wrapper of a part, and waits until it says that it is there.
@@ -116,7 +117,7 @@ func TestAParallelProgramMeetsTheOthers(t *testing.T) {
 		folder := t.TempDir()
 		for name, version := range map[string]string{"mpirun.openmpi": "mpirun (Open MPI) 5.0", "mpirun.mpich": "HYDRA build details", "mpirun": "Intel(R) MPI Library", "own": ""} {
 			script := "#!/bin/sh\n[ \"$1\" != --version ] || { echo '" + version + "'; exit; }\necho \"" + name + " $GBROKER_SITES/$GBROKER_SITE_RANK/$GBROKER_RENDEZVOUS\"\n"
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
+			if err := pbstest.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}

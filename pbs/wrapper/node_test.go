@@ -15,6 +15,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/pbstest"
 )
 
 const patience = time.Minute
@@ -117,10 +118,7 @@ func (n *node) run() (code int, said string) {
 func (n *node) tool(name, script string) {
 	n.Helper()
 	folder := n.TempDir()
-	syscall.ForkLock.RLock() // a process forked now would keep the file open for writing, and busy
-	err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
+	if err := pbstest.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		n.Fatal(err)
 	}
 	n.env = append([]string{"PATH=" + folder + ":/usr/bin:/bin"}, n.env[1:]...)
@@ -147,7 +145,7 @@ func (n *node) read(name string) string {
 func (n *node) write(name, content string, mode os.FileMode) {
 	n.Helper()
 	name = filepath.Join(n.Work, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), mode)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), pbstest.WriteFile(name, []byte(content), mode)); err != nil {
 		n.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/pbstest"
 )
 
 func TestHostFile(t *testing.T) {
@@ -15,7 +16,7 @@ func TestHostFile(t *testing.T) {
 	overShells(t, func(t *testing.T, shell []string) {
 		folder := t.TempDir()
 		scontrol := "#!/bin/sh\n[ \"$3\" = 'node[01-03]' ] && printf 'node01\\nnode02\\nnode03\\n'\n"
-		if err := os.WriteFile(filepath.Join(folder, "scontrol"), []byte(scontrol), 0o755); err != nil {
+		if err := pbstest.WriteFile(filepath.Join(folder, "scontrol"), []byte(scontrol), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		nodefile := filepath.Join(folder, "nodes")
@@ -50,7 +51,7 @@ func TestParallel(t *testing.T) {
 		folder := t.TempDir()
 		for name, version := range map[string]string{"mpirun": "mpirun (Open MPI) 4.1", "mpirun.mpich": "HYDRA build details", "own": "?"} {
 			script := "#!/bin/sh\n[ \"$1\" != --version ] || { echo '" + version + "'; exit; }\necho \"" + name + " $*\"; echo \"$PBS_NODEFILE $SECRET\"\n"
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
+			if err := pbstest.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}

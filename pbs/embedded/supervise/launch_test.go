@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gbroker/grid"
+	"gbroker/pbs/pbstest"
 )
 
 // What cannot be started has not run, with the reason and the way out in words; no name leads out of the sandbox.
@@ -114,7 +115,7 @@ func mpi(t *testing.T, says map[string]string) string {
 	dir := t.TempDir()
 	for name, version := range says {
 		script := "#!/bin/sh\n[ \"$1\" != --version ] || { echo '" + version + "'; exit; }\necho called \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+		if err := pbstest.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

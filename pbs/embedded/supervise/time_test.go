@@ -11,6 +11,7 @@ import (
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
+	"gbroker/pbs/pbstest"
 )
 
 // A program is warned in time, all of it or its first process alone; where a shell reads its script, not that.
@@ -34,7 +35,7 @@ while [ ! -e done ]; do sleep 0.01; done`
 			})
 			if r.Program.Dialect != "" {
 				r.Program.Executable, r.Program.Arguments = "x", nil
-				if err := os.WriteFile(r.Work+"/x", []byte("#!/bin/sh\n"+both+"\n"), 0o755); err != nil {
+				if err := pbstest.WriteFile(r.Work+"/x", []byte("#!/bin/sh\n"+both+"\n"), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
