@@ -156,6 +156,10 @@
 //	                                   and it was on its way before that
 //	an end is told anew (S5)         who knows that end was forgotten or        its home need not wait for his
 //	                                   removed at its home since                  word
+//	a start after an end (S5)        its home has lost that it gave the job to  likewise
+//	                                   there, or to who gave it on; that is out
+//	                                   of its file, or was, or was forgotten,
+//	                                   and it was in the queue there by then
 //	a wish to cancel is forgotten    its home has lost that, likewise, and      its user has to say it again
 //	  (S5)                             nobody else has it
 //	                                 a duplicate of its home has recorded it,   nobody could tell the first of it

@@ -105,19 +105,6 @@ func (f *fact) untraceable(e start, by grid.Tick) bool {
 	})
 }
 
-// waitsForNobody: the home has lost that it gave the job to where this start is, or to who gave it on to there; and by its administrator's word since then it
-// did not wait for that site when it submitted the earlier start.
-func (f *fact) waitsForNobody(earlier, now start) bool {
-	o, home := now.where, f.home
-	return earlier.where == home && o != home && slices.ContainsFunc(home.lapses, func(l lapse) bool {
-		if l.at > earlier.queued || !l.covers(f.leftHome(now.id.Epoch)) {
-			return false
-		}
-		said, out := home.forgot[o.peer], home.dropped[o.peer]
-		return said >= l.at && said <= earlier.queued || out >= l.at && (out <= earlier.queued || home.knows(o.peer)) // one that is back was out before
-	})
-}
-
 // decided is by when it was decided that there is a start beside an earlier one: when it was submitted, or where that one
 // was, when its wrapper asked for a token.
 func (e start) decided(earlier start) grid.Tick {
@@ -230,6 +217,11 @@ func (f *fact) toldUnheard(now grid.Tick) bool {
 // goesUnheard: a start was submitted when its home could not know of that end, or its home gave the job to there, or to who gave it on, then.
 func (f *fact) goesUnheard(now start) bool {
 	return f.toldUnheard(now.queued) || f.toldUnheard(f.leftHome(now.id.Epoch))
+}
+
+// endedUnheard: a record tells the end of a run that was submitted when its home could not know of the end that it had told.
+func (f *fact) endedUnheard(r *grid.Record) bool {
+	return slices.ContainsFunc(f.starts, func(e start) bool { return e.id.Epoch == r.Epoch && e.id.Attempt == r.Attempt && f.goesUnheard(e) })
 }
 
 // hearing is how long a broker waits after a start for the word of members that live.

@@ -119,6 +119,8 @@ func TestLostTakesAReason(t *testing.T) {
 			x.a.lost(50, 400, false)
 			x.b.lost(50, 400, false)
 		}, true},
+		{"its home has lost that it brought the output, and its owner that it let go of the job", func(x *scene) { x.brought(200, 300) }, false},
+		{"its home knows that it brought the output, and its owner has lost that it let go of the job", func(x *scene) { x.brought(200, 240) }, true},
 		{"the same, and only one of them had it", func(x *scene) {
 			x.bothWrote(200)
 			x.f.turned[x.c] = []grid.Tick{at(200)}
@@ -165,6 +167,20 @@ func TestLostTakesAReason(t *testing.T) {
 			}
 		})
 	}
+}
+
+// brought: the home has saved that the job ended at b, and then that its output came, whereupon b let go of it; b has lost that, and the home what came after 250.
+func (x *scene) brought(ended, came int) {
+	x.f.had[x.b], x.f.turned[x.b] = at(60), []grid.Tick{at(came + 10)}
+	r := grid.Record{Job: grid.Job{ID: "job"}, State: grid.StageOut, Tenure: grid.Tenure{Role: grid.Watching, Owner: x.b.peer}, Run: grid.Run{End: grid.Completed}}
+	now := x.w.now
+	x.w.now = at(ended)
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&r)})
+	r.State, x.w.now = grid.Completed, at(came)
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&r)})
+	x.w.now = now
+	x.a.lost(250, 400, false)
+	x.b.lost(50, 400, false)
 }
 
 // doubtsDuplicate: the home, whose journal was copied at 500, is told of another life, and does not know whether it has the job, which came at 550; c is

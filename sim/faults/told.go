@@ -32,7 +32,7 @@ func (t *truth) shown(s *site, id grid.JobID, r *grid.Record) {
 	if !r.State.Terminal() || f.told == r.State {
 		return
 	}
-	if f.once != 0 && r.State != f.once && (f.askedKnow(f.once) && !f.toldUnheard(w.now) || s.disk.witness.has(id, f.once)) && r.State != grid.Lost && !f.torn() {
+	if f.once != 0 && r.State != f.once && (f.askedKnow(f.once) && !f.toldUnheard(w.now) && !f.endedUnheard(r) || s.disk.witness.has(id, f.once)) && r.State != grid.Lost && !f.torn() {
 		w.violate("S5", id, "%s was told to be %s, which others know, or stands beside its journal, and is told to be %s now", id, f.once, r.State)
 	}
 	if s.duplicate != nil {

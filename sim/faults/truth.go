@@ -180,7 +180,7 @@ func (f *fact) mayStart(w *world, now start) {
 	switch {
 	case (f.told == grid.Killed || f.killed && !f.killForgotten() && !f.goesUnheard(now)) && !f.toldByFence(now.where) && !f.endUnheardOf(now.id.Epoch, f, f.toldOf, f.toldAt):
 		w.violate("S2c", f.id, "%s starts at %s after its user was told KILLED", now.id, now.where.name())
-	case f.told != 0 && f.told != grid.Lost && f.told != grid.Killed && now.id.Epoch.Term >= f.toldOf.Term && !f.endUnheardOf(now.id.Epoch, f, f.toldOf, f.toldAt):
+	case f.told != 0 && f.told != grid.Lost && f.told != grid.Killed && now.id.Epoch.Term >= f.toldOf.Term && !f.endUnheardOf(now.id.Epoch, f, f.toldOf, f.toldAt) && !f.endsNoMore(now):
 		w.violate("S5", f.id, "%s starts at %s after its user was told %s", now.id, now.where.name(), f.told)
 	case f.rerun && same > losses:
 		w.violate("S2b", f.id, "%s starts at %s, the %d. time in its term, after %d losses", now.id, now.where.name(), same+1, losses)
@@ -339,6 +339,7 @@ type turn struct {
 	to     grid.PeerID // to whom it was handed on
 	closed bool
 	end    grid.State
+	over   bool
 }
 
 // turnOf is that of a record; nil is none.
@@ -346,7 +347,7 @@ func turnOf(r *grid.Record) (t turn) {
 	if r == nil {
 		return t
 	}
-	t = turn{role: r.Role, owner: r.Owner, epoch: r.Epoch, closed: r.Closed, end: r.End}
+	t = turn{role: r.Role, owner: r.Owner, epoch: r.Epoch, closed: r.Closed, end: r.End, over: r.State.Terminal()}
 	if committed(r) {
 		t.to = r.Handoff.To
 	}
