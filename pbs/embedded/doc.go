@@ -17,8 +17,9 @@
 // from where it is told ever after; so the spool holds no more than MaxQueue
 // files. Files appear by rename but are not forced to disk: after a power cut a
 // lost one is submitted again by the broker (Progress says grid.Unknown), and one that
-// came back is stopped by its start token. A file that cannot be read is moved
-// aside to NAME.corrupt and reported in the log.
+// came back is stopped by its start token. A file that makes no sense is moved
+// aside to NAME.corrupt and reported in the log; one that cannot be opened or read
+// stays, and the start is refused.
 //
 // # Holds
 //

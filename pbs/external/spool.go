@@ -14,6 +14,7 @@ import (
 	"gbroker/grid"
 	"gbroker/internal/localfs"
 	"gbroker/pbs"
+	"gbroker/pbs/spool"
 
 	"go.uber.org/zap"
 )
@@ -123,6 +124,9 @@ func (s *System) load() error {
 			err = s.loadJob(name)
 		case strings.HasSuffix(name, reservationSuffix):
 			err = s.loadReservation(name)
+		}
+		if unread := spool.Unread(err); unread != nil {
+			return unread
 		}
 		if err != nil {
 			s.log.Error("a spooled file cannot be read and is set aside; what the batch system holds of it is found by its mark",

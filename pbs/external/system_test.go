@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
 
 	"gbroker/grid"
 	"gbroker/pbs/control"
@@ -164,6 +168,25 @@ func TestCorruptSpool(t *testing.T) {
 		"of unknown": func(text string) string { return strings.Replace(text, `"Queue"`, `"Queues"`, 1) },
 	} {
 		t.Run(what, func(t *testing.T) { testCorruptSpool(t, spoil) })
+	}
+}
+
+// A spooled file that cannot be read now is not damaged: its job may run.
+func TestASpooledFileThatCannotBeReadStays(t *testing.T) {
+	t.Parallel()
+	for _, suffix := range []string{jobSuffix, reservationSuffix} {
+		c := Config{Spool: t.TempDir()}
+		name := filepath.Join(c.Spool, "a"+suffix)
+		if err := os.Mkdir(name, 0o700); err != nil { // it can be opened, and not read
+			t.Fatal(err)
+		}
+		s := &System{config: c, log: zap.NewNop()}
+		if err := s.load(); !errors.Is(err, syscall.EISDIR) {
+			t.Errorf("%s: %v", suffix, err)
+		}
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

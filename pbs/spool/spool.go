@@ -1,10 +1,12 @@
 // Package spool keeps what a batch system of ours was given: one file for each attempt, TAG and a suffix, in one
 // folder. A file appears whole. It is not synced: what a power cut takes away the broker submits again, as nobody has
-// taken its start token. What cannot be read is moved aside, to NAME.corrupt.
+// taken its start token. What makes no sense is moved aside, to NAME.corrupt; what could not be read at all is left, and refused.
 package spool
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +48,17 @@ func (f Folder) Remove(at grid.AttemptID) {
 	}
 }
 
-// Load gives take every file. One that it refuses is moved aside.
+// Unread refuses a start for a file that could not be opened or read: that (too many open files, no memory, a disk that fails) tells nothing of
+// what is in it, and its job may run. It is nil where err is of what a file says.
+func Unread(err error) error {
+	if path := (*fs.PathError)(nil); !errors.As(err, &path) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("a spooled file could not be read, and is left where it is: %w; mend that (the limit of open files, the memory, the disk, the file's owner) and start again;"+
+		" move the file out of its folder only if it is lost: its job is then taken for one that was never handed over", err)
+}
+
+// Load gives take every file. One that it refuses is moved aside, but for one that could not be read.
 func (f Folder) Load(take func(file string) error) error {
 	names, err := os.ReadDir(f.Path)
 	if err != nil {
@@ -58,7 +70,11 @@ func (f Folder) Load(take func(file string) error) error {
 		case strings.HasSuffix(n.Name(), temporary):
 			os.Remove(file)
 		case strings.HasSuffix(n.Name(), f.Suffix):
-			if err := take(file); err != nil {
+			err := take(file)
+			if unread := Unread(err); unread != nil {
+				return unread
+			}
+			if err != nil {
 				f.Log.Error("a spooled job cannot be read and is moved aside; the broker will submit it again",
 					zap.String("file", file), zap.Error(err), zap.NamedError("moving", os.Rename(file, file+".corrupt")))
 			}

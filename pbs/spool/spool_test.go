@@ -2,8 +2,11 @@ package spool
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/zap"
@@ -46,6 +49,25 @@ func TestAFolderIsTakenUp(t *testing.T) {
 	for file, stays := range map[string]bool{half: false, f.File(bad): false, f.File(bad) + ".corrupt": true, f.File(good): true, filepath.Join(f.Path, "note"): true} {
 		if _, err := os.Stat(file); (err == nil) != stays {
 			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// What could not be read is not damaged: the start is refused, and the file stays.
+func TestWhatCannotBeReadStays(t *testing.T) {
+	t.Parallel()
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM, syscall.EACCES} {
+		f := Folder{Path: t.TempDir(), Suffix: ".job", Log: zap.NewNop()}
+		at := grid.AttemptID{Job: "here.00000000000000000000000100", Epoch: grid.Epoch{Term: 1}, Attempt: 1}
+		if err := f.Write(at, []byte("text")); err != nil {
+			t.Fatal(err)
+		}
+		err := f.Load(func(file string) error { return &fs.PathError{Op: "open", Path: file, Err: errno} })
+		if !errors.Is(err, errno) || !strings.Contains(err.Error(), "start again") {
+			t.Errorf("%v: %v", errno, err)
+		}
+		if _, err := os.Stat(f.File(at)); err != nil {
+			t.Errorf("%v: %v", errno, err)
 		}
 	}
 }
