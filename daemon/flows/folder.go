@@ -218,17 +218,20 @@ func (w *watcher) bring(ctx context.Context, x *appeared, folder string) (*came,
 	if err := same(); err != nil {
 		return nil, err
 	}
-	name := filepath.Join(folder, "in", w.every.As)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	name := filepath.Join("in", w.every.As)
+	if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o700); err != nil {
 		return nil, err
 	}
-	to, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	to, err := os.OpenFile(filepath.Join(folder, name), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	n, is, err := w.f.keeper.store(ctx, to, from, x.Size)
 	if err = errors.Join(err, same()); err == nil && n != x.Size {
 		err = fmt.Errorf("%w: it changes", grid.ErrNotYet)
+	}
+	if err == nil {
+		err = w.f.keeper.settle(folder, name)
 	}
 	return &came{As: w.every.As, Name: x.key(), Size: n, Contents: is}, err
 }

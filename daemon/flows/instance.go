@@ -125,7 +125,10 @@ func (f *flow) create() error {
 	if err := f.keeper.write(f.folder, "state.json", &f.rec); err != nil {
 		return err
 	}
-	return f.keeper.write(f.folder, "spec.json", &kept)
+	if err := f.keeper.write(f.folder, "spec.json", &kept); err != nil {
+		return err
+	}
+	return f.keeper.config.Sync(f.keeper.config.Folder)
 }
 
 // row is which of some planned instances another one is like.

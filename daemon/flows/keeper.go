@@ -67,6 +67,8 @@ type Config struct {
 	Changed func(id api.FlowID, user string, removed bool)
 	// Replace writes a file whole or not at all; nil is [localfs.Replace].
 	Replace func(path string, text []byte, mode fs.FileMode) error
+	// Sync makes the names in a folder durable; nil is [localfs.Sync].
+	Sync func(folder string) error
 }
 
 // defaultMost is how many workflows a user may have that have not ended, and defaultTasks how many tasks the instances under way of all of them.
@@ -103,6 +105,9 @@ func New(c Config) (*Keeper, error) {
 	}
 	if c.Replace == nil {
 		c.Replace = localfs.Replace
+	}
+	if c.Sync == nil {
+		c.Sync = localfs.Sync
 	}
 	if c.OpenRoot == nil {
 		c.OpenRoot = os.OpenRoot

@@ -69,6 +69,9 @@ func (f *flow) received(root *os.Root, part string, file api.File, is string) er
 	if err := root.Rename(part, name); err != nil {
 		return err
 	}
+	if err := f.keeper.settle(f.folder, name); err != nil {
+		return err
+	}
 	f.rec.Files[file.Path] = is
 	return f.save()
 }

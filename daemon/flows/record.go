@@ -58,6 +58,12 @@ func (k *Keeper) folder(id api.FlowID) string {
 	return filepath.Join(k.config.Folder, strings.TrimSuffix(strings.TrimPrefix(string(id), string(grid.JobID(id).Site())+"."), ".flow"))
 }
 
+// named tells that a folder of this name is one of a workflow.
+func (k *Keeper) named(folder string) bool {
+	_, err := api.ParseFlowID(string(api.NewFlowID(k.config.Site, folder)))
+	return err == nil
+}
+
 func (k *Keeper) write(folder, name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -37,6 +40,60 @@ func TestRemove(t *testing.T) {
 		defer stop()
 		if list, err := k.Flows(t.Context(), bob); err != nil || len(list) > 0 || len(b.jobs) != 4 {
 			t.Errorf("%d workflows and %d jobs are there after a restart (%v)", len(list), len(b.jobs), err)
+		}
+	})
+}
+
+// The name of a file that has come is durable before the workflow has it, with those of the folders on the way.
+func TestWhatHasComeIsDurable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		var order []string
+		k, stop := keeperWith(t, folder, newBroker(), func(c *Config) {
+			c.Sync = func(path string) error {
+				order = append(order, path)
+				return localfs.Sync(path)
+			}
+			c.Replace = func(path string, text []byte, mode fs.FileMode) error {
+				order = append(order, path)
+				return localfs.Replace(path, text, mode)
+			}
+		})
+		defer stop()
+		s := diamond()
+		s.Files = append(s.Files, api.File{Path: "a/text", Size: 1})
+		f, _, err := k.SubmitFlow(t.Context(), bob, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order = nil
+		if err := k.UploadFlow(t.Context(), bob, f.ID, "a/text", strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+		own := k.folder(f.ID)
+		if want := []string{own + "/in/a", own + "/in", own + "/state.json"}; !slices.Equal(order, want) {
+			t.Errorf("%v", order)
+		}
+	})
+}
+
+// What is no folder of a workflow, as lost+found of a file system of its own, is left alone.
+func TestWhatIsNoWorkflowStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		other, left := filepath.Join(folder, "lost+found"), filepath.Join(folder, "01ABCDEFGHJKMNPQRS00000000")
+		if err := errors.Join(os.Mkdir(other, 0o700), os.Mkdir(left, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		_, stop := keeper(t, folder, newBroker())
+		stop()
+		if _, err := os.Stat(other); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+			t.Error("what is left of a workflow is not removed:", err)
 		}
 	})
 }

@@ -21,6 +21,9 @@ func (k *Keeper) load() error {
 	}
 	var instances, lost []*flow
 	for _, e := range list {
+		if !k.named(e.Name()) {
+			continue // of somebody else, as lost+found of a file system of its own
+		}
 		f := newFlow(k, nil)
 		f.folder, f.found = filepath.Join(k.config.Folder, e.Name()), true
 		if _, err := os.Stat(filepath.Join(f.folder, "spec.json")); errors.Is(err, fs.ErrNotExist) {

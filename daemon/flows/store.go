@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"gbroker/grid"
 	"gbroker/stage"
@@ -34,6 +35,16 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.left -= int64(n)
 	return n, err
+}
+
+// settle makes the names on the way to a file in the folder of a workflow durable. That of in is, once the state is written beside it.
+func (k *Keeper) settle(folder, name string) error {
+	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+		if err := k.config.Sync(filepath.Join(folder, dir)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // store writes a file that should have so many bytes, and closes it; it is how many it has, and its contents.

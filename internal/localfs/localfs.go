@@ -50,7 +50,7 @@ func Replace(path string, data []byte, mode fs.FileMode) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return syncDir(dir)
+	return Sync(dir)
 }
 
 // Create writes data to a new file with exactly this mode; fs.ErrExist if there is one.
@@ -68,7 +68,7 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 		_ = os.Remove(path)
 		return fmt.Errorf("creating %s: %w", path, err)
 	}
-	return syncDir(filepath.Dir(path))
+	return Sync(filepath.Dir(path))
 }
 
 // fill writes, syncs and closes f.
@@ -82,8 +82,8 @@ func fill(f *os.File, data []byte) error {
 	return f.Close()
 }
 
-// syncDir makes the names in dir durable.
-func syncDir(dir string) error {
+// Sync makes the names in a folder durable.
+func Sync(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("syncing the folder %s: %w", dir, err)
