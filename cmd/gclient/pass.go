@@ -36,11 +36,8 @@ func userKey(folder string, create bool) (ed25519.PrivateKey, error) {
 	file := filepath.Join(folder, "key")
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && create {
-		seed := make([]byte, ed25519.SeedSize)
-		rand.Read(seed) // never fails
-		text = []byte(base64.StdEncoding.EncodeToString(seed) + "\n")
-		if err = os.MkdirAll(folder, 0o700); err == nil {
-			err = os.WriteFile(file, text, 0o600)
+		if err = makeKey(folder, file); err == nil {
+			text, err = os.ReadFile(file)
 		}
 	}
 	if err != nil {
@@ -51,6 +48,24 @@ func userKey(folder string, create bool) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("the key of your passes, %s, is damaged: remove it and run `gclient pass` again", file)
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// makeKey makes a key, whole, unless there is one: that of another command, run at the same time, stays, as its pass names it.
+func makeKey(folder, file string) error {
+	seed := make([]byte, ed25519.SeedSize)
+	rand.Read(seed) // never fails
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	mine := file + "." + rand.Text()
+	if err := localfs.Create(mine, []byte(base64.StdEncoding.EncodeToString(seed)+"\n"), 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(mine)
+	if err := os.Link(mine, file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return localfs.Sync(folder)
 }
 
 // keepPass writes a pass beside the others. One that another broker has given is not replaced: a broker may call itself as it likes.

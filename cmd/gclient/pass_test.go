@@ -1,15 +1,45 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"gbroker/api"
 	"gbroker/grid"
 )
+
+// Commands that are run at once have one key, and leave nothing beside it.
+func TestOneKeyIsMade(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		folder := filepath.Join(t.TempDir(), "gbroker")
+		keys := make([]ed25519.PrivateKey, 8)
+		var all sync.WaitGroup
+		for n := range keys {
+			all.Go(func() {
+				var err error
+				if keys[n], err = userKey(folder, true); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		kept, err := userKey(folder, false)
+		if err != nil || slices.ContainsFunc(keys, func(k ed25519.PrivateKey) bool { return !k.Equal(kept) }) {
+			t.Fatalf("a pass is for a key that was not kept (%v)", err)
+		}
+		if list, err := os.ReadDir(folder); err != nil || len(list) != 1 {
+			t.Fatalf("%v is there (%v)", list, err)
+		}
+	}
+}
 
 // A broker that calls itself as another does takes that one's pass from nobody.
 func TestPassesOfOneName(t *testing.T) {
