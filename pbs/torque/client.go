@@ -87,6 +87,11 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 		return external.Listing{}, err
 	}
 	l.Jobs = jobs.jobs
+	for _, j := range l.Jobs {
+		if why := jobs.unread[j.Local]; why != nil {
+			l.LeaveOut("job "+string(j.Local), why)
+		}
+	}
 	slices.SortStableFunc(l.Jobs, func(a, b external.Job) int { return int(min(max(a.Submitted-b.Submitted, -1), 1)) })
 	return l, nil
 }
@@ -152,6 +157,9 @@ func looked(call command.Call, r command.Result, ids []grid.LocalID) (shown, err
 		return shown{}, err
 	}
 	for _, j := range list.jobs {
+		if why := list.unread[j.Local]; why != nil {
+			return shown{}, unreadable(call.String(), "job "+string(j.Local), r.Stdout, why)
+		}
 		if !slices.Contains(ids, j.Local) {
 			return shown{}, unreadable(call.String(), "", nil, fmt.Errorf("it tells of job %s, which was not asked for", j.Local))
 		}

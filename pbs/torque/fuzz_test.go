@@ -57,7 +57,7 @@ func FuzzJobs(f *testing.F) {
 			return
 		}
 		for _, j := range list.jobs {
-			if checkID(string(j.Local)) != nil || j.User == "" || j.Limit < 0 || (j.State == external.Done) != (j.End != nil) || j.NeverStarted && j.State == external.Running {
+			if checkID(string(j.Local)) != nil || j.User == "" && j.State != external.Odd || j.Limit < 0 || (j.State == external.Done) != (j.End != nil) || j.NeverStarted && j.State == external.Running {
 				t.Errorf("%q is %+v", text, j)
 			}
 			for _, p := range j.Places {

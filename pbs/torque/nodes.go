@@ -53,7 +53,9 @@ func parseFarm(call string, text []byte) (farm, error) {
 		return err
 	})
 	if err == nil && len(f.unread) > 0 {
-		err = external.Misread(len(f.unread), len(f.nodes), f.unread[f.nodes[slices.IndexFunc(f.nodes, f.odd)].Name])
+		if err = external.Misread(len(f.unread), len(f.nodes), f.unread[f.nodes[slices.IndexFunc(f.nodes, f.odd)].Name]); err != nil {
+			err = s.fail("%w", err)
+		}
 	}
 	return f, err
 }

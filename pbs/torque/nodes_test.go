@@ -1,9 +1,12 @@
 package torque
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"gbroker/grid"
 )
 
 func nodeList(states ...string) []byte {
@@ -36,7 +39,7 @@ func TestNodeThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: not read are %v", what, f.unread)
 		}
 	}
-	if _, err := parseFarm("pbsnodes -x", nodeList(free, "<state>a</state>", "<state>b</state>", "<state>c</state>", "<state>d</state>")); err == nil || !strings.Contains(err.Error(), "4 of 5 are not understood") {
+	if _, err := parseFarm("pbsnodes -x", nodeList(free, "<state>a</state>", "<state>b</state>", "<state>c</state>", "<state>d</state>")); !errors.Is(err, grid.ErrUnavailable) || !strings.Contains(err.Error(), "4 of 5 are not understood") {
 		t.Errorf("most of a list that cannot be read: %v", err)
 	}
 	for what, bad := range map[string]string{"no state": "", "a broken element": "<state>free", "an element inside": "<state><x>free</x></state>"} {

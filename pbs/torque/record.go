@@ -3,6 +3,7 @@ package torque
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,17 +27,19 @@ type record struct {
 	rerunnable bool
 }
 
-// shown is what qstat -x shows; rerunnable is of each job.
+// shown is what qstat -x shows; rerunnable is of each job, unread why some of them cannot be read.
 type shown struct {
 	jobs       []external.Job
 	rerunnable []bool
+	unread     map[grid.LocalID]error
 }
 
 // parseJobs reads what qstat -x prints.
 func parseJobs(call string, text []byte) (shown, error) {
 	s := newScanner(call, text)
-	n := min(bytes.Count(text, []byte("<Job>")), maxJobs, len(text)/100)
-	list := shown{make([]external.Job, 0, n), make([]bool, 0, n)}
+	all := bytes.Count(text, []byte("<Job>"))
+	n := min(all, maxJobs, len(text)/100)
+	list := shown{make([]external.Job, 0, n), make([]bool, 0, n), make(map[grid.LocalID]error)}
 	var r record
 	err := s.documents("Data", func(name []byte) error {
 		if string(name) != "Job" {
@@ -45,37 +48,57 @@ func parseJobs(call string, text []byte) (shown, error) {
 		if len(list.jobs) == maxJobs {
 			return s.fail("more than %d jobs", maxJobs)
 		}
-		err := s.record(name, &r)
+		unread, err := s.record(name, &r)
+		if err == nil && unread != nil {
+			list.unread[r.job.Local] = unread
+			if err = external.Misread(len(list.unread), all, unread); err != nil {
+				err = s.fail("%w", err)
+			}
+		}
 		list.jobs, list.rerunnable = append(list.jobs, r.job), append(list.rerunnable, r.rerunnable)
 		return err
 	})
 	return list, err
 }
 
-// record reads one Job.
-func (s *scanner) record(name []byte, r *record) error {
+// record reads one Job. unread is why it cannot be read, and of no known state then; that of one of ours is an error,
+// as is a job of which not even the identifier is known.
+func (s *scanner) record(name []byte, r *record) (unread, err error) {
 	*r = record{}
 	begin := s.at
 	seen := 0
-	err := s.children(name, func(name []byte) error {
+	err = s.children(name, func(name []byte) error {
+		from := s.at
 		known, err := s.attribute(r, name)
 		if err == nil && seen&known != 0 {
-			err = s.fail("a second <%s> in one job", name)
+			err = fmt.Errorf("a second <%s> in one job", name)
 		}
 		seen |= known
-		return err
-	})
-	if err == nil && seen != necessary {
-		s.at = begin
-		err = s.fail("a job without one of Job_Id, Job_Name, Job_Owner, job_state, queue, ctime")
-	}
-	if err == nil {
-		if err = r.complete(s); err != nil {
-			s.at = begin
-			err = s.fail("job %.40s: %w", r.job.Local, err)
+		if err == nil {
+			return nil
 		}
+		unread = cmp.Or(unread, err)
+		if s.at = from; s.skip(name, 1) != nil { // the text is broken
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	if unread == nil && seen != necessary {
+		unread = errors.New("a job without one of Job_Id, Job_Name, Job_Owner, job_state, queue, ctime")
+	}
+	if unread = cmp.Or(unread, r.complete(s)); unread == nil {
+		return nil, nil
+	}
+	if r.job.Mark != "" || checkID(string(r.job.Local)) != nil {
+		s.at = begin
+		return nil, s.fail("job %.40s: %w", r.job.Local, unread)
+	}
+	r.job.State, r.job.End, r.job.NeverStarted, r.job.OurHold = external.Odd, nil, false, false
+	r.job.Reason = fmt.Sprintf("not understood: %.200v", unread)
+	return unread, nil
 }
 
 // The attributes that every job has, once.
@@ -116,7 +139,7 @@ func (s *scanner) attribute(r *record, name []byte) (known int, err error) {
 		return 0, err
 	}
 	if known, err = r.set(string(name), text); err != nil {
-		err = s.fail("<%s>: %w", name, err)
+		err = fmt.Errorf("<%s>: %w", name, err)
 	}
 	return known, err
 }
@@ -239,10 +262,10 @@ func (r *record) complete(s *scanner) error {
 	}
 	j.OurHold = j.State == external.Held && strings.Contains(r.holds, "u")
 	j.NeverStarted = r.starts == 0 && j.Started == 0 && r.places == "" && j.State != external.Running
-	if j.Demand, err = r.demand(s); err != nil {
-		return err
-	}
-	if j.Places, err = r.placed(s); err != nil {
+	var lost error
+	j.Demand, err = r.demand(s)
+	j.Places, lost = r.placed(s) // also where its demand cannot be read: it holds them
+	if err = cmp.Or(err, lost); err != nil {
 		return err
 	}
 	if j.State == external.Done {
