@@ -161,7 +161,8 @@ type AtHome struct {
 	Removed  bool   // a tombstone; the job and its files are gone, its key still counts
 	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
 	Adopted Epoch
-	// Unfenced: a site that had it at an older term was given up, and nobody has said that nothing of it runs there.
+	// Unfenced: a site that may have had it before was given up, and nobody has said that nothing of it runs there. An owner that is not its home
+	// notes that too.
 	Unfenced bool
 	// Relayed are the last alterations that other brokers have passed on, of each the last, the latest at the end.
 	Relayed []Relayed

@@ -221,9 +221,9 @@ func (c *home) runAgain(j *job, why string) {
 	}
 }
 
-// provable is an end that its user may be told: KILLED says that nothing of the job runs or will, and of a site that was given up
-// nobody knows that.
-func (c *home) provable(j *job, s grid.State) grid.State {
+// provable is an end that its user may be told, here or by the word of this owner: KILLED says that nothing of the job runs or will, and of a site
+// that was given up nobody knows that.
+func (j *job) provable(s grid.State) grid.State {
 	if s != grid.Killed || !j.rec.Unfenced {
 		return s
 	}

@@ -334,7 +334,7 @@ func (c *home) refresh() {
 
 // terminal is the end of the job at its home.
 func (c *home) terminal(j *job, s grid.State) {
-	s = c.provable(j, s)
+	s = j.provable(s)
 	c.become(j, s)
 	c.terms.oweEnd(j, s)
 	j.rec.End = s

@@ -324,6 +324,7 @@ func (c *execution) close(j *job, why string) {
 		c.home.conclude(j)
 		return
 	}
+	j.rec.End = j.provable(j.rec.End)
 	c.become(j, grid.StageOut)
 	c.save(j, why)
 }

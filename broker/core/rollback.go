@@ -301,7 +301,7 @@ func (c *recovery) settle() {
 func (c *recovery) settleForeign(j *job, others []unheard) {
 	j.rec.Uncertain = j.homeHeard == 0 // the home may know that it has ended
 	others = slices.DeleteFunc(others, func(u unheard) bool { return u.Peer == j.rec.Job.Home })
-	if j.rec.Role != grid.Owning || len(others) == 0 || j.rec.Job.Part != nil || c.gates.beforeAgain(j, !harmful(others)) == open {
+	if j.rec.Role != grid.Owning || len(others) == 0 || j.rec.Job.Part != nil || c.goesOn(j, harmful(others)) {
 		c.save(j, "")
 		return
 	}
@@ -337,19 +337,28 @@ func (c *recovery) writeOff(ends []grid.JournalID) {
 func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	why := "the journal was rolled back, and " + who
 	j.rec.Uncertain = false
-	if c.gates.beforeAgain(j, !harmful) != open {
+	if !c.goesOn(j, harmful) {
 		c.home.letOffer(j)
 		j.rec.Reason = why + ": it may not run twice"
 		c.home.terminal(j, grid.Lost)
 		return
 	}
-	j.rec.Unfenced = j.rec.Unfenced || harmful
 	if j.unsupplied() { // this journal lacks its files
 		c.save(j, why+": it starts here if its files come again")
 	} else {
 		c.home.runOnceReported(j, "at a new term: "+why)
 	}
 	c.home.pursueCancel(j)
+}
+
+// goesOn tells whether a job may start here that may be with one who was not heard. Where something of it may run there, nobody is told any more that
+// nothing does; see provable.
+func (c *recovery) goesOn(j *job, harmful bool) bool {
+	if c.gates.beforeAgain(j, !harmful) != open {
+		return false
+	}
+	j.rec.Unfenced = j.rec.Unfenced || harmful
+	return true
 }
 
 // saveState writes down what is durably known of this site.

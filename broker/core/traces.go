@@ -94,12 +94,11 @@ type trail struct {
 
 // wasElsewhere: a member had the job that its group makes anew, and nobody has a record of that. It begins at a new term, if it may.
 func (c *recovery) wasElsewhere(j *job, at trail) (ended bool) {
-	if c.gates.beforeAgain(j, false) != open {
+	if !c.goesOn(j, true) {
 		c.lostAt(j, at, "job")
 		return true
 	}
 	j.rec.Epoch.Term = c.nextStamp(max(j.rec.Epoch.Term, at.epoch.Term))
-	j.rec.Unfenced = true
 	return false
 }
 

@@ -191,3 +191,23 @@ func TestAJobWhoseHomeIsForgottenGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// Such a job may run twice: it goes on, and what it was given to may run on there. As at a home, its cancel tells LOST then, and not KILLED.
+func TestACancelOfAForeignJobThatTheForgottenMayHave(t *testing.T) {
+	t.Parallel()
+	for fenced, want := range map[bool]grid.State{true: grid.Killed, false: grid.Lost} {
+		c := signed(ownedHere(func(r *grid.Record) { r.Job.Rerunnable = true }))
+		j := c.sorted()[0]
+		c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
+		c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
+		c.Step(c.now+1, Forget{Token: 1, Site: him, Fenced: fenced})
+		heardAll(c)
+		if j.rec.End != 0 || c.recovery.recounting() {
+			t.Fatalf("fenced off %t: it ends %s (%s)", fenced, j.rec.End, j.rec.Reason)
+		}
+		c.Step(c.now+1, Message{her, wire.Cancel{Job: j.rec.Job.ID, Epoch: j.rec.Epoch}})
+		if j.rec.State != grid.StageOut || j.rec.End != want {
+			t.Errorf("fenced off %t: it is %s, and ends %s (%s), want %s", fenced, j.rec.State, j.rec.End, j.rec.Reason, want)
+		}
+	}
+}
