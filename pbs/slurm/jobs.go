@@ -52,21 +52,48 @@ type jobRecord struct {
 	// GresDetail is what it has on each of its nodes, in their order.
 	GresDetail json.RawMessage `json:"gres_detail"`
 	Resources  struct {
-		Places places `json:"allocated_nodes"`
+		Places json.RawMessage `json:"allocated_nodes"`
 	} `json:"job_resources"`
 }
 
 // parseQueue reads squeue --json. Cores of places are physical ones: see Listing.
 func parseQueue(text []byte) (jobs []external.Job, release string, err error) {
 	jobs = make([]external.Job, 0, room(text, `"job_id"`, 130))
+	all, odd := bytes.Count(text, []byte(`"job_id"`)), 0
 	release, err = records(text, "jobs", maxJobs, func(r *jobRecord) error {
-		job, err := r.job()
-		if err == nil {
-			jobs = append(jobs, job)
+		if err := r.form(); err != nil {
+			return err
 		}
+		job, err := r.job()
+		if err != nil && !marked(r.Comment) {
+			odd++
+			job, err = r.odd(err), external.Misread(odd, all, err)
+		}
+		jobs = append(jobs, job)
 		return err
 	})
 	return jobs, release, err
+}
+
+// marked tells a comment that may be a mark of ours.
+func marked(comment string) bool {
+	return word(comment, "./@#-_") && strings.Contains(comment, "/") && strings.Contains(comment, "@") && strings.Contains(comment, "#")
+}
+
+// odd is a job of others that cannot be read: of no known state, on the nodes that it has as far as they can be read.
+func (r *jobRecord) odd(why error) external.Job {
+	job := external.Job{Local: r.local(), User: (*r.User)[:min(len(*r.User), maxName)], State: external.Odd, Limit: unlimited,
+		Reason: fmt.Sprintf("not understood: %.200v", why)}
+	if r.Limit.n >= 0 && r.Limit.n <= 1<<40 {
+		job.Limit = minutes(r.Limit)
+	}
+	if states[*r.State] == external.Done {
+		return job
+	}
+	if places, err := r.places(); err == nil && len(places) > 0 && r.Started >= 0 && r.Started <= 1<<40 {
+		job.Places, job.Started = places, seconds(r.Started)
+	}
+	return job
 }
 
 func (r *jobRecord) job() (external.Job, error) {
@@ -114,15 +141,21 @@ func (r *jobRecord) local() grid.LocalID {
 	return grid.LocalID(strconv.FormatInt(r.ID.n, 10))
 }
 
-func (r *jobRecord) check() error {
+// form says why a record is none of a job: it is of another version, and nothing is known then.
+func (r *jobRecord) form() error {
 	switch {
 	case !r.ID.there, r.Name == nil, r.User == nil, r.Partition == nil, r.State == nil, !r.Exit.there,
 		!r.Restarts.there, r.Nodes == nil, !r.NodeCount.there:
 		return fmt.Errorf("a job without one of job_id, name, user_name, partition, job_state, exit_code, restart_cnt, nodes, node_count")
-	case r.ID.n < 1:
-		return fmt.Errorf("job_id %d", r.ID.n)
+	case r.ID.n < 1, max(r.ID.n, r.ArrayID, r.ArrayTask.n) > 1<<32, min(r.ArrayID, r.ArrayTask.n) < 0:
+		return fmt.Errorf("job_id %d, array_job_id %d, array_task_id %d", r.ID.n, r.ArrayID, r.ArrayTask.n)
 	}
-	for _, n := range []int64{r.ID.n, r.ArrayID, r.ArrayTask.n, r.Exit.n, r.Restarts.n, r.Priority.n, r.NodeCount.n,
+	return nil
+}
+
+// check bounds what it says.
+func (r *jobRecord) check() error {
+	for _, n := range []int64{r.Exit.n, r.Restarts.n, r.Priority.n, r.NodeCount.n,
 		r.MostNodes.n, r.ArrayMost.n, r.CPUs.n, r.Tasks.n, r.TasksPerNode.n, r.CPUsPerTask.n} {
 		if n < 0 || n > 1<<32 {
 			return fmt.Errorf("job %d: the number %d", r.ID.n, n)
@@ -178,7 +211,12 @@ func (p *places) UnmarshalJSON(text []byte) error {
 }
 
 func (r *jobRecord) places() ([]external.Place, error) {
-	list := r.Resources.Places
+	var list places
+	if text := r.Resources.Places; len(text) > 0 {
+		if err := json.Unmarshal(text, &list); err != nil {
+			return nil, fmt.Errorf("job %d: allocated_nodes: %w", r.ID.n, err)
+		}
+	}
 	details, err := r.details(len(list))
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,11 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	listing := external.Listing{At: min(max(began, s.at), s.at+grid.Second-1), Policy: s.policy, Shapes: shapes, Ranked: true}
 	if err := join(&listing, s, nodes, partitions, jobs, reservations); err != nil {
 		return external.Listing{}, fmt.Errorf("list what Slurm holds: %w: %w", grid.ErrUnavailable, err)
+	}
+	for _, j := range listing.Jobs {
+		if j.State == external.Odd {
+			listing.LeaveOut("job "+string(j.Local), errors.New(j.Reason))
+		}
 	}
 	c.limit(&listing, time.Now())
 	return listing, nil

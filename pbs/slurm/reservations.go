@@ -40,8 +40,8 @@ func (l line) reservation(prefix string, limit int) (external.Reservation, error
 	if b.Account == "(null)" {
 		b.Account = ""
 	}
-	if b.Native == "" || len(b.Native) > maxName || len(b.User) > maxText || len(b.Account) > maxText {
-		return b, fmt.Errorf("ReservationName=%.40q of Users=%.40q", b.Native, b.User)
+	if b.Native == "" || len(b.Native) > maxName {
+		return b, fmt.Errorf("ReservationName=%.40q", b.Native)
 	}
 	switch v["State"] {
 	case "ACTIVE", "INACTIVE":
@@ -51,6 +51,8 @@ func (l line) reservation(prefix string, limit int) (external.Reservation, error
 	if id, ours := strings.CutPrefix(b.Native, prefix); ours && checkID(id) == nil {
 		b.ID = id
 	}
+	// One of others may be for all users of a large site: who they are is for people.
+	b.User, b.Account = b.User[:min(len(b.User), maxText)], b.Account[:min(len(b.Account), maxText)]
 	if b.Start, err = instant(v["StartTime"]); err != nil {
 		return b, err
 	}

@@ -116,16 +116,12 @@ func TestStrictJSON(t *testing.T) {
 		"no errors":       {`"errors":[],`, ``},
 		"jobs twice":      {`"errors":[]`, `"errors":[],"jobs":[]`},
 		"unknown list":    {`"errors":[]`, `"errors":[],"steps":[]`},
-		"state":           {`"PENDING"`, `"DREAMING"`},
 		"states as lists": {`"PENDING"`, `["PENDING"]`}, // as later versions have
 		"numbers as sets": {`"node_count":1`, `"node_count":{"set":true,"number":1}`},
 		"no identifier":   {`"job_id":1,`, ``},
 		"identifier":      {`"job_id":1`, `"job_id":0`},
 		"no number":       {`"restart_cnt":0`, `"restart_cnt":null`},
 		"fraction":        {`"node_count":1`, `"node_count":1.5`},
-		"huge":            {`"node_count":1`, `"node_count":99999999999`},
-		"negative":        {`"exit_code":0`, `"exit_code":-1`},
-		"long name":       {`"name":"a"`, `"name":"` + strings.Repeat("a", 5000) + `"`},
 		"more behind":     {`]}`, `]} {}`},
 		"jobs as object":  {`"jobs":[`, `"jobs":{`},
 	} {
