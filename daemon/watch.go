@@ -127,6 +127,7 @@ func stampOf(file string) stamp {
 // watch tells when the folder's watch speaks of the file, and ends the watch.
 func (w *neighbourWatch) watch(ctx context.Context, watcher *fsnotify.Watcher, changed chan<- struct{}) {
 	defer watcher.Close()
+	folder := filepath.Dir(w.config.Neighbours)
 	for {
 		select {
 		case <-ctx.Done():
@@ -137,12 +138,29 @@ func (w *neighbourWatch) watch(ctx context.Context, watcher *fsnotify.Watcher, c
 				look(ctx, w.config.Neighbours, changed)
 				return
 			}
-			if filepath.Base(e.Name) == filepath.Base(w.config.Neighbours) && e.Op != fsnotify.Chmod {
+			switch {
+			case e.Name == folder && e.Op.Has(fsnotify.Remove|fsnotify.Rename):
+				rewatch(ctx, watcher, folder)
+				tell(changed)
+			case filepath.Base(e.Name) == filepath.Base(w.config.Neighbours) && e.Op != fsnotify.Chmod:
 				tell(changed)
 			}
 		case err := <-watcher.Errors:
 			w.log.Warn("watching the neighbours missed something; reading them again", zap.Error(err))
 			tell(changed)
+		}
+	}
+}
+
+// rewatch watches the folder that is, or will be, in the place of one that is gone: a watch goes with its folder.
+func rewatch(ctx context.Context, watcher *fsnotify.Watcher, folder string) {
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for watcher.Add(folder) != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
 		}
 	}
 }

@@ -103,6 +103,56 @@ func TestWatchNeighbours(t *testing.T) {
 	}
 }
 
+// The folder of the neighbours is replaced as a whole: the file in the new one is taken up, and watched.
+func TestTheFolderOfNeighboursIsReplaced(t *testing.T) {
+	t.Parallel()
+	c := initSite(t)
+	folder := filepath.Join(t.TempDir(), "neighbours")
+	c.Neighbours = filepath.Join(folder, "neighbours.yaml")
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.Mkdir(folder+".new", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	applied, done := make(chan int), make(chan error, 1)
+	go func() {
+		done <- WatchNeighbours(ctx, c, zap.NewNop(), nil, new(atomic.Pointer[string]), func(n Neighbourhood) error {
+			applied <- len(n.Members)
+			return nil
+		})
+	}()
+	set := func(folder, members string) {
+		t.Helper()
+		if err := localfs.Replace(filepath.Join(folder, filepath.Base(c.Neighbours)), []byte("members: ["+members+"]\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(what string, members int) {
+		t.Helper()
+		select {
+		case n := <-applied:
+			if n != members {
+				t.Errorf("%s: %d members", what, n)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s is not taken up", what)
+		}
+	}
+	one := "{name: b, peer: " + string(peerA) + "}"
+	set(folder, one)
+	next("a change", 1)
+	set(folder+".new", "")
+	if err := errors.Join(os.Rename(folder, folder+".old"), os.Rename(folder+".new", folder)); err != nil {
+		t.Fatal(err)
+	}
+	next("the file of a new folder", 0)
+	set(folder, one)
+	next("a change in the new folder", 1)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // Where no file can be watched the neighbours are looked at: what has changed is taken up, and what has not is not.
 func TestNeighboursAreLookedAt(t *testing.T) {
 	t.Parallel()
