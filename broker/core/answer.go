@@ -109,7 +109,7 @@ func (c *estimator) answer(b *batch, s plan.Snapshot, a pendingEstimate) wire.Es
 		if a.request.Apart && i < wire.MaxAsked {
 			b = b.anew()
 		}
-		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job))}
+		e := grid.Estimate{Refusal: cmp.Or(c.unwelcome(q.Home), c.execution.refusedHere(q.Job, alterable{q.Walltime, q.Queue, q.Demand.Processes()}))}
 		if e.Refusal == nil {
 			e = c.withSpread(c.estimate(b, c.asked(q, s.At), q.Reservation))
 			e.Price = c.rateOf(grid.User{Home: cmp.Or(q.Home, a.from)}, c.now+q.Delivery+e.Wait)

@@ -233,7 +233,7 @@ func (c *Core) retire() {
 			delete(c.ending, id)
 			continue
 		}
-		if !IsArchived(&j.rec) || j.pulling || c.withdraws(j) || j.reading || j.claim != nil || j.due != [concerns]grid.Tick{} || c.execution.refusedHere(id) != nil {
+		if !IsArchived(&j.rec) || j.pulling || c.withdraws(j) || j.reading || j.claim != nil || j.due != [concerns]grid.Tick{} || c.execution.refusedHere(id, alterableOf(&j.rec.Job)) != nil {
 			continue // something is under way, or not yet to be forgotten: looked at again
 		}
 		delete(c.ending, id)

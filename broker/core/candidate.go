@@ -152,7 +152,7 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 	if j := c.job(o.offer.Handoff.Job); j != nil && !c.offerAgain(j, o.from, o.offer) {
 		return // it came twice while the snapshot was taken
 	}
-	e := grid.Estimate{Refusal: cmp.Or(c.estimator.unwelcome(o.offer.Job.Home), c.execution.refusedHere(o.offer.Handoff.Job))}
+	e := grid.Estimate{Refusal: cmp.Or(c.estimator.unwelcome(o.offer.Job.Home), c.execution.refusedHere(o.offer.Handoff.Job, alterableOf(&o.offer.Job)))}
 	part := o.offer.Job.Part
 	switch {
 	case e.Refusal != nil:

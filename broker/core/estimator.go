@@ -28,7 +28,7 @@ type estimator struct {
 	earlyRank, lateRank plan.Rank              // of the errors that are told
 
 	execution interface {
-		refusedHere(id grid.JobID) *grid.Refusal
+		refusedHere(id grid.JobID, of alterable) *grid.Refusal
 	}
 	home interface {
 		report(j *job)

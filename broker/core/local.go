@@ -170,9 +170,9 @@ func (c *execution) withdrawn(e Withdrawn) {
 		c.ownership.dropOffer(j, "the offer died: the candidate cannot hear that it owns the job")
 	case j.rec.Handoff.Phase == grid.Withdrawing:
 		c.ownership.commit(j)
-	case j.rec.State == grid.Assigned && c.refusedHere(e.ID.Job) != nil:
+	case j.rec.State == grid.Assigned && c.refusedBy(j, c.cfg.Self) != nil:
 		j.rec.Local = ""
-		c.search.ready(j, "withdrawn: "+c.refusedHere(e.ID.Job).Reason)
+		c.search.ready(j, "withdrawn: "+c.refusedBy(j, c.cfg.Self).Reason)
 	case j.rec.State == grid.Assigned && c.draining:
 		j.rec.Local = ""
 		c.search.ready(j, "withdrawn: this site is drained")

@@ -60,10 +60,13 @@ func (o *others) collect(j *job)     { o.did("collect %s", j.rec.Job.ID) }
 func (o *others) end(j *job, state grid.State, reason string) {
 	o.did("end %s %v %v", j.rec.Job.ID, state, reason)
 }
-func (o *others) launch(j *job, why string)                  { o.did("launch %s %v", j.rec.Job.ID, why) }
-func (o *others) refusedHere(_ grid.JobID) (r *grid.Refusal) { o.did("refusedHere"); return }
-func (o *others) unreadable(j *job)                          { o.did("unreadable %s", j.rec.Job.ID) }
-func (o *others) withdraw(j *job)                            { o.did("withdraw %s", j.rec.Job.ID) }
+func (o *others) launch(j *job, why string) { o.did("launch %s %v", j.rec.Job.ID, why) }
+func (o *others) refusedHere(_ grid.JobID, _ alterable) (r *grid.Refusal) {
+	o.did("refusedHere")
+	return
+}
+func (o *others) unreadable(j *job) { o.did("unreadable %s", j.rec.Job.ID) }
+func (o *others) withdraw(j *job)   { o.did("withdraw %s", j.rec.Job.ID) }
 
 // what is needed of gates
 

@@ -24,7 +24,7 @@ type ownership struct {
 		checkInputs(j *job)
 		end(j *job, state grid.State, reason string)
 		launch(j *job, why string)
-		refusedHere(id grid.JobID) *grid.Refusal
+		refusedHere(id grid.JobID, of alterable) *grid.Refusal
 		withdraw(j *job)
 	}
 	gates interface {

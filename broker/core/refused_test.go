@@ -63,13 +63,42 @@ func TestAJobThatWasRefusedIsTriedAgain(t *testing.T) {
 func TestAJobThatWasRefusedIsNotTakenAgain(t *testing.T) {
 	t.Parallel()
 	c, j := refused(t)
-	question := wire.Question{Job: j.ID, Home: me, Demand: j.Demand, Walltime: j.Walltime}
-	c.Step(1_010_001, Message{him, wire.EstimateRequest{Round: 9, Questions: []wire.Question{question}}})
-	for _, m := range sentTo(c.Step(1_010_002, shot(1_010_002)), him) {
-		if tell, ok := m.(wire.EstimateReply); ok && tell.Answers[0].Estimate.Refusal == nil {
-			t.Errorf("it would be taken: %+v", tell.Answers[0].Estimate)
+	question := wire.Question{Job: j.ID, Home: me, Demand: j.Demand, Walltime: j.Walltime, Queue: j.Queue}
+	if e := estimateFor(t, c, question); e.Refusal == nil {
+		t.Errorf("it would be taken: %+v", e)
+	}
+}
+
+// Its user has altered it since: what was refused is not what is asked for now.
+func TestAJobThatWasRefusedAndIsAlteredIsTakenAgain(t *testing.T) {
+	t.Parallel()
+	for what, alter := range map[string]func(*wire.Question){
+		"walltime": func(q *wire.Question) { q.Walltime /= 2 },
+		"queue":    func(q *wire.Question) { q.Queue = "other" },
+		"processes": func(q *wire.Question) {
+			q.Demand = grid.Demand{Chunks: []grid.Chunk{{Count: 2, Cores: 1, Processes: 1}}}
+		},
+	} {
+		c, j := refused(t)
+		question := wire.Question{Job: j.ID, Home: me, Demand: j.Demand, Walltime: j.Walltime, Queue: j.Queue}
+		alter(&question)
+		if e := estimateFor(t, c, question); e.Refusal != nil && strings.Contains(e.Refusal.Reason, "has refused the job") {
+			t.Errorf("another %s: %+v", what, e.Refusal)
 		}
 	}
+}
+
+// estimateFor is what a neighbour is told.
+func estimateFor(t *testing.T, c *Core, q wire.Question) grid.Estimate {
+	t.Helper()
+	c.Step(1_010_001, Message{him, wire.EstimateRequest{Round: 9, Questions: []wire.Question{q}}})
+	for _, m := range sentTo(c.Step(1_010_002, shot(1_010_002)), him) {
+		if tell, ok := m.(wire.EstimateReply); ok {
+			return tell.Answers[0].Estimate
+		}
+	}
+	t.Fatal("there is no answer")
+	return grid.Estimate{}
 }
 
 // refused is a broker whose batch system has refused a job, and the job, for which the
