@@ -97,10 +97,9 @@ func (c *home) endCancelled(j *job) {
 	c.execution.end(j, end, why)
 }
 
-// killedUnheard keeps back the end of a job of which others may have something still that runs, or will. Its status says whose word is waited
-// for, as that may last until an administrator does something.
+// killedUnheard keeps back the end of a job of which others may have something still that runs, or will.
 func (c *home) killedUnheard(j *job) bool {
-	hold := c.gates.beforeKilled(j)
+	hold := c.gates.beforeKilled(j, j.rec.End)
 	if hold == open {
 		return false
 	}
@@ -114,12 +113,17 @@ func (c *home) killedUnheard(j *job) bool {
 		c.become(j, grid.Ready)
 		j.rec.End, j.rec.Local, j.rec.Reason = 0, "", ""
 	}
+	c.notToldYet(j, hold)
+	c.backoff(j, again)
+	return true
+}
+
+// notToldYet has the status of a job say whose word its end waits for, as that may last until an administrator does something.
+func (c *home) notToldYet(j *job, hold gate) {
 	if why := c.gates.why(j, hold); j.rec.Obstacle != why {
 		j.rec.Obstacle = why
 		c.save(j, "its end is not told yet: "+why)
 	}
-	c.backoff(j, again)
-	return true
 }
 
 // pursueCancel repeats what is not yet confirmed.

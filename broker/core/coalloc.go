@@ -106,6 +106,7 @@ type wholes interface {
 	pursue(id grid.JobID)
 	begun(id grid.JobID)
 	end(id grid.JobID, of ending)
+	unheard(id grid.JobID, end grid.State) bool // it cannot be told that end yet, as others may have something of it
 
 	sites(id grid.JobID) []reachable
 	bytes(id grid.JobID, to grid.PeerID) grid.Tick // how long its files take there

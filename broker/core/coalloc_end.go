@@ -138,7 +138,12 @@ func (of *ending) add(r *grid.Record, counts bool) {
 	}
 }
 
+// endWhole ends it, or looks again later.
 func (s *coallocation) endWhole(a *allocation, of ending) {
+	if s.wholes.unheard(a.rec.Of, of.state) {
+		s.wake(a, s.wholes.instant()+grid.Second)
+		return
+	}
 	a.rec.Ended = s.wholes.instant()
 	s.become(a, grid.Over, of.why)
 	s.wholes.end(a.rec.Of, of)

@@ -154,3 +154,36 @@ func TestASilentSiteEndsTheRound(t *testing.T) {
 		}
 	}
 }
+
+// A whole that one site may have given on before its term was raised runs by parts, and all of them are killed at their sites, which nobody wished
+// here: it is told KILLED when all have said that nothing of it is with them, as any job is.
+func TestAWholeWhoseHeirsWereNotHeardIsNotKilled(t *testing.T) {
+	t.Parallel()
+	for _, end := range []grid.State{grid.Killed, grid.CancelledDeadline, grid.Failed} {
+		whole := wholeRecord()
+		whole.State, whole.Job.Rerunnable, whole.Epoch.Term = grid.Running, true, 2
+		a := grid.Allocation{Of: whole.Job.ID, State: grid.Together, Round: 1, Last: 2, Start: 900_000, Go: 950_000, Begun: 950_000}
+		records := []grid.Record{whole}
+		for n, p := range []grid.PeerID{her, him} {
+			part := partOf(n+1, end, grid.Tenure{Role: grid.Watching, Owner: p, Epoch: grid.Epoch{Term: 1, Hop: 1}})
+			part.Job.ID, part.Job.Part.Of, part.End, part.Started = partID(whole.Job.ID, n+1), whole.Job.ID, end, 960_000
+			a.Parts = append(a.Parts, grid.AllocatedPart{Round: 1, Rank: n, Peer: p, Job: part.Job.ID, Made: true, Begun: true})
+			records = append(records, part)
+		}
+		cfg := signer(me, "a")
+		cfg.Allocations = []grid.Allocation{a}
+		c := New(cfg, []grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}}, records)
+		begin(c)
+		for _, p := range []grid.PeerID{her, him} {
+			c.Step(c.now, PeerChanged{p, grid.Alive})
+		}
+		hear(c, her)
+		r := &c.job(whole.Job.ID).rec
+		if waits := end != grid.Failed; r.State.Terminal() == waits || waits && !strings.Contains(r.Why(), "gbroker forget c") {
+			t.Errorf("c was not heard, and it is %s: %s; want it to wait: %t", r.State, r.Why(), waits)
+		}
+		if hear(c, him); r.State != end {
+			t.Errorf("all were heard, and it is %s: %s; want %s", r.State, r.Why(), end)
+		}
+	}
+}

@@ -25,7 +25,8 @@ type wholeJobs struct {
 		beforeGo(arrived, of int) gate
 		beforeReleasingAgain() gate
 		beforeRound(j *job) gate
-		beforeFailing(j *job) gate
+		beforeCancel(j *job) gate
+		beforeKilled(j *job, end grid.State) gate
 		beforeStart(j *job) gate
 		offset(t grid.Tick) grid.Tick
 		savesGo() bool
@@ -34,6 +35,7 @@ type wholeJobs struct {
 		accept(of *job)
 		furnish(j *job)
 		newJob(of grid.Job, key string, anyway bool) *job
+		notToldYet(j *job, hold gate)
 		terminal(j *job, s grid.State)
 		pursueCancel(j *job)
 		wantGone(j *job, by string)
@@ -308,9 +310,21 @@ func (w *wholeJobs) beforeRound(id grid.JobID) gate {
 
 func (w *wholeJobs) beforeCancel(id grid.JobID) gate {
 	if j := w.job(id); j != nil {
-		return w.gates.beforeFailing(j)
+		return w.gates.beforeCancel(j)
 	}
 	return open
+}
+
+func (w *wholeJobs) unheard(id grid.JobID, end grid.State) bool {
+	j := w.job(id)
+	if j == nil {
+		return false
+	}
+	hold := w.gates.beforeKilled(j, end)
+	if hold != open {
+		w.home.notToldYet(j, hold)
+	}
+	return hold != open
 }
 
 func (w *wholeJobs) beforeConfirming(n, of int) gate { return w.gates.beforeConfirming(n, of) }

@@ -40,9 +40,9 @@ func (c *gates) beforeBelated(j *job) gate {
 	return open
 }
 
-// beforeKilled is what has to be known before an end of a job of this home is told that says that nothing of it runs or will.
-func (c *gates) beforeKilled(j *job) gate {
-	if j.rec.End == grid.Killed || j.rec.End == grid.CancelledDeadline {
+// beforeKilled is what has to be known before such an end of a job of this home is told, if it says that nothing of the job runs or will.
+func (c *gates) beforeKilled(j *job, end grid.State) gate {
+	if end == grid.Killed || end == grid.CancelledDeadline {
 		return c.beforeBelated(j)
 	}
 	return open

@@ -123,7 +123,7 @@ func TestObstaclesOfKilled(t *testing.T) {
 	t.Parallel()
 	ask := func(s *atGate) gate {
 		s.rec.End, s.job.raised = cmp.Or(s.rec.End, grid.Killed), cmp.Or(s.job.raised, s.now-silence*s.cfg.Digest)
-		return s.gates.beforeKilled(s.job)
+		return s.gates.beforeKilled(s.job, s.rec.End)
 	}
 	justNow := func(s *atGate) { s.job.raised = s.now }
 	closedBy(t, "killed", ofHere, ask, obstacle{"it was raised just now", justNow, untilReported},

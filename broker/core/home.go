@@ -23,7 +23,7 @@ type home struct {
 	gates interface {
 		beforeCancel(j *job) gate
 		beforeFailing(j *job) gate
-		beforeKilled(j *job) gate
+		beforeKilled(j *job, end grid.State) gate
 		beforeCertain() gate
 		beforeStart(j *job) gate
 		beforeAcknowledging(j *job, m wire.Report) gate

@@ -168,7 +168,7 @@ func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
 	o.did("hadOnce %s %s", j.rec.Job.ID, p)
 }
 func (o *others) killedUnheard(_ *job) (r bool)                         { return }
-func (o *others) beforeKilled(_ *job) (r gate)                          { return }
+func (o *others) beforeKilled(_ *job, _ grid.State) (r gate)            { return }
 func (o *others) heirsRemoved()                                         { o.did("heirsRemoved") }
 func (o *others) knownOf(grid.JobID) grid.State                         { return 0 }
 func (o *others) read() (r bool)                                        { o.did("read"); return true }

@@ -228,7 +228,7 @@ func TestOutputGoesElsewhere(t *testing.T) {
 // waitingEnd is the gate of an end that waits for the word of others.
 type waitingEnd struct{ *others }
 
-func (waitingEnd) beforeKilled(*job) gate { return untilReported }
+func (waitingEnd) beforeKilled(*job, grid.State) gate { return untilReported }
 
 // That another may have the job can become known while its output is brought: then its end waits for his word. What was brought is not brought again.
 func TestAnOutputThatWasBroughtEndsNoJobUnheard(t *testing.T) {
