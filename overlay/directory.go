@@ -33,8 +33,8 @@ const asked = 8
 const recordAge = 48 * time.Hour
 
 // startDirectory starts the DHT: it asks and answers members and guests.
-func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
-	d, err := dht.New(lookupHost{h, g},
+func startDirectory(ctx context.Context, h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
+	d, err := dht.New(lookupHost{h, g, ctx.Done(), s.hello},
 		dht.ProtocolPrefix("/gbroker"),
 		dht.Mode(dht.ModeServer),
 		dht.Validator(validators(g)),
@@ -56,12 +56,15 @@ func startDirectory(h host.Host, g *gate, s settings) (*dht.IpfsDHT, error) {
 // lookupHost lets only members and guests speak the DHT, and no member that lacks the grid's key: who is invited may join, and no more.
 type lookupHost struct {
 	host.Host
-	gate *gate
+	gate  *gate
+	ended <-chan struct{}
+	limit time.Duration // a member has for its answer
 }
 
 // SetStreamHandler stands before the handler of the DHT.
 func (h lookupHost) SetStreamHandler(id protocol.ID, f network.StreamHandler) {
 	h.Host.SetStreamHandler(id, func(stream network.Stream) {
+		h.gate.awaitAnswer(stream.Conn().RemotePeer(), h.limit, h.ended)
 		if !h.gate.shares(stream.Conn().RemotePeer()) {
 			stream.Reset()
 			return

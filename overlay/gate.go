@@ -88,7 +88,8 @@ type gate struct {
 
 	mu     sync.Mutex
 	seen   map[peer.ID]netip.Prefix                  // where members were last connected from or to
-	apart  map[peer.ID]bool                          // members that were asked, and have another grid key than this broker, or none
+	apart  map[peer.ID]bool                          // members that were asked for the grid key; true: they have another than this broker, or none
+	asked  chan struct{}                             // closed, and replaced, when one more is in apart; nil: nobody waits
 	proven map[peer.ID]shown                         // of those that are not members
 	told   func(p peer.ID, c network.ConnMultiaddrs) // of who has come in and is refused
 }

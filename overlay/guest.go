@@ -253,12 +253,21 @@ func (g *gate) guest(p peer.ID) bool {
 	return ok && k != (GridKey{}) && s.key == k
 }
 
-// shares tells that p may speak the DHT: a guest, or a member that has not shown that it lacks the key.
+// shares tells that p may speak the DHT: a guest, or a member that was asked for the key, where there is one, and has not shown that it lacks it.
 func (g *gate) shares(p peer.ID) bool {
 	if g.has(p) {
-		return !g.isApart(p)
+		apart, known := g.answered(p)
+		return !apart && known
 	}
 	return g.guest(p)
+}
+
+// answered tells whether p is apart, and whether that is known: without a key here it need not be asked, and a guest has shown his.
+func (g *gate) answered(p peer.ID) (apart, known bool) {
+	g.mu.Lock()
+	apart, known = g.apart[p]
+	g.mu.Unlock()
+	return apart, known || g.key() == GridKey{} || g.guest(p)
 }
 
 func (g *gate) isApart(p peer.ID) bool {
@@ -271,14 +280,17 @@ func (g *gate) isApart(p peer.ID) bool {
 func (g *gate) setApart(p peer.ID, apart bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.apart[p] == apart {
+	was, known := g.apart[p]
+	if known && was == apart {
 		return false
 	}
 	if g.apart == nil {
 		g.apart = map[peer.ID]bool{}
 	}
-	if delete(g.apart, p); apart {
-		g.apart[p] = true
+	g.apart[p] = apart
+	if g.asked != nil {
+		close(g.asked)
+		g.asked = nil
 	}
 	return true
 }

@@ -59,41 +59,49 @@ func (s *session) answerKey(stream network.Stream) {
 	}
 }
 
-// askKey asks n whether it has the key, and to ask back if back is 1; it warns where n has another. A broker of before is not heard of, and believed.
+// askKey asks n whether it has the key, and to ask back if back is 1; it warns where n has another. A broker of before is not heard of, and believed,
+// as is who does not answer in time.
 func (s *session) askKey(n *neighbour, back byte) {
+	if !s.hearKey(n, back) && s.connected(n) && s.gate.believe(n.id) {
+		s.takeIn(n)
+	}
+}
+
+// hearKey is false where nothing was heard.
+func (s *session) hearKey(n *neighbour, back byte) bool {
 	k := s.gate.key()
 	if k == (GridKey{}) {
 		n.setOtherKey(false)
 		s.setApart(n, false)
-		return
+		return true
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.settings.hello)
 	defer cancel()
 	stream, err := s.open(ctx, n.id, sameKeyProtocol)
 	if err != nil {
-		return
+		return false
 	}
 	defer stream.Reset()
 	question, answer := make([]byte, 1+sha256.Size), make([]byte, 1+sha256.Size)
 	rand.Read(question) // never fails
 	question[0] = back
 	if stream.SetDeadline(time.Now().Add(s.settings.hello)) != nil {
-		return
+		return false
 	}
 	if _, err := stream.Write(question); err != nil {
-		return
+		return false
 	}
 	if _, err := io.ReadFull(stream, answer[:1]); err != nil {
-		return
+		return false
 	}
 	if answer[0] == 1 {
 		if _, err := io.ReadFull(stream, answer[1:]); err != nil {
-			return
+			return false
 		}
 	}
 	same := answer[0] == 1 && hmac.Equal(answer[1:], keyAnswer(k, question[1:], s.self, n.id))
 	if s.gate.key() != k {
-		return // it has changed meanwhile, and all are asked again
+		return true // it has changed meanwhile, and all are asked again
 	}
 	other := answer[0] == 1 && !same
 	n.setOtherKey(other)
@@ -102,6 +110,39 @@ func (s *session) askKey(n *neighbour, back byte) {
 		s.sparingly(s.complaints, "grid key "+string(n.peer), "a member has another grid key: neither finds the other's sites and jobs beyond its neighbours; compare the files grid.key",
 			zap.String("site", n.name()), zap.String("peer", string(n.peer)))
 	}
+	return true
+}
+
+// awaitAnswer waits until a member was asked for the key, no longer than limit.
+func (g *gate) awaitAnswer(p peer.ID, limit time.Duration, ended <-chan struct{}) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	for g.has(p) {
+		g.mu.Lock()
+		if g.asked == nil {
+			g.asked = make(chan struct{})
+		}
+		asked := g.asked
+		g.mu.Unlock()
+		if _, known := g.answered(p); known {
+			return
+		}
+		select {
+		case <-asked:
+		case <-end.C:
+			return
+		case <-ended:
+			return
+		}
+	}
+}
+
+// believe takes a member that gave no answer for one that has the key, unless it has answered before; it tells whether that is news.
+func (g *gate) believe(p peer.ID) bool {
+	g.mu.Lock()
+	_, known := g.apart[p]
+	g.mu.Unlock()
+	return !known && g.setApart(p, false)
 }
 
 // setApart keeps a member that lacks the key out of the directory, or takes one in again.
@@ -110,10 +151,7 @@ func (s *session) setApart(n *neighbour, apart bool) {
 		return
 	}
 	if !apart {
-		if _, err := s.dht.RoutingTable().TryAddPeer(n.id, true, false); err != nil {
-			s.log.Debug("a member is not yet in the directory", zap.String("peer", string(n.peer)), zap.Error(err))
-		}
-		poke(s.arrived)
+		s.takeIn(n)
 		return
 	}
 	s.dht.RoutingTable().RemovePeer(n.id)
@@ -124,6 +162,20 @@ func (s *session) setApart(n *neighbour, apart bool) {
 			}
 		}
 	}
+}
+
+func (s *session) connected(n *neighbour) bool {
+	return s.host.Network().Connectedness(n.id) != network.NotConnected
+}
+
+// takeIn has a member in the directory, if it is connected.
+func (s *session) takeIn(n *neighbour) {
+	if s.connected(n) {
+		if _, err := s.dht.RoutingTable().TryAddPeer(n.id, true, false); err != nil {
+			s.log.Debug("a member is not yet in the directory", zap.String("peer", string(n.peer)), zap.Error(err))
+		}
+	}
+	poke(s.arrived)
 }
 
 // askKeys asks all members, as the key here has changed.

@@ -3,6 +3,10 @@ package overlay
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gbroker/grid"
 )
@@ -41,6 +45,36 @@ func TestOtherKeyIsTold(t *testing.T) {
 	expect("each of two keys is told of the other", []grid.SiteName{"site1"}, []grid.SiteName{"site0"}, nil)
 	all[2].over.SetGridKey(key)
 	expect("one who gets a key learns who has another, and that one of him", []grid.SiteName{"site1"}, []grid.SiteName{"site0", "site2"}, []grid.SiteName{"site1"})
+}
+
+// A member speaks the DHT once it has answered, or has given no answer; its questions wait for that.
+func TestAMemberIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer func(*gate)
+		want   bool
+	}{
+		"the key": {func(g *gate) { g.setApart("p", false) }, true}, "another": {func(g *gate) { g.setApart("p", true) }, false}, "nothing": {func(g *gate) { g.believe("p") }, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g, key := &gate{}, NewGridKey()
+			g.gridKey.Store(&key)
+			g.members.Store(&roster{byPeer: map[peer.ID]grid.Member{"p": {}}})
+			if g.shares("p") {
+				t.Errorf("%s: it speaks before it was asked", name)
+			}
+			begun, waits := time.Now(), make(chan bool)
+			go func() {
+				g.awaitAnswer("p", time.Minute, t.Context().Done())
+				waits <- g.shares("p")
+			}()
+			time.Sleep(time.Second) //house:allow sleep: virtual time
+			c.answer(g)
+			if got := <-waits; got != c.want || time.Since(begun) != time.Second {
+				t.Errorf("%s: %t after %v", name, got, time.Since(begun))
+			}
+		})
+	}
 }
 
 // What a member answers is worth nothing to another, on another question, or as the proof of a connection.

@@ -110,7 +110,7 @@ func (s *session) begin() error {
 	if s.gossip, err = startGossip(s); err != nil {
 		return err
 	}
-	if s.dht, err = startDirectory(s.host, s.gate, s.settings); err != nil {
+	if s.dht, err = startDirectory(s.ctx, s.host, s.gate, s.settings); err != nil {
 		return err
 	}
 	identified, err := s.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(256))
@@ -311,6 +311,9 @@ func (s *session) setMembers(r *roster) {
 	s.leave()
 	for _, n := range came {
 		n.ask(s.host)
+		if s.connected(n) { // as a guest, or invited: nobody has asked it
+			s.spawn(func() { s.askKey(n, 0) })
+		}
 	}
 	poke(s.places)
 	s.memory.forget(func(p grid.PeerID) bool {
