@@ -7,9 +7,9 @@ import (
 	"gbroker/grid"
 )
 
-// Its home has lost that it gave the job to b, and tells an end of it; then what b had in its queue starts: only where the home need not wait for the word of b
-// is nobody to blame.
-func TestAStartAfterAnEndOfItsHome(t *testing.T) {
+// Its home has lost that it gave the job to b, and starts it itself, or tells an end of it; then b starts it, out of its queue: only where the home
+// need not wait for the word of b is nobody to blame.
+func TestAStartThatItsHomeDidNotWaitFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
@@ -18,41 +18,63 @@ func TestAStartAfterAnEndOfItsHome(t *testing.T) {
 	}{
 		{"nothing was lost", func(x *scene) { x.a.dropped[x.b.peer] = at(90) }, true},
 		{"it was lost, and b is a neighbour", func(x *scene) { x.a.lost(50, 80, false) }, true},
-		{"it was lost, and b was removed before, and back", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(70) }, true},
+		{"it was lost, and b was removed before, and is back", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(70) }, true},
 		{"it was lost, and b was removed before", func(x *scene) {
 			x.a.lost(50, 80, false)
 			x.a.members, x.a.dropped[x.b.peer] = nil, at(70)
 		}, false},
 		{"it was lost, and b was removed since", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(90) }, false},
+		{"it was lost, and b was removed since, and is out", func(x *scene) {
+			x.a.lost(50, 80, false)
+			x.a.members, x.a.dropped[x.b.peer] = nil, at(90)
+		}, false},
 		{"it was lost, and b was forgotten since", func(x *scene) { x.a.lost(50, 80, false); x.a.forgot[x.b.peer] = at(90) }, false},
-		{"it was lost, and b was forgotten after the end", func(x *scene) { x.a.lost(50, 80, false); x.a.forgot[x.b.peer] = at(930) }, true},
-		{"it was lost, and b was removed after the end", func(x *scene) {
+		{"it was lost, and b was forgotten after what the home did", func(x *scene) { x.a.lost(50, 80, false); x.a.forgot[x.b.peer] = at(930) }, true},
+		{"it was lost, and b was removed after what the home did", func(x *scene) {
 			x.a.lost(50, 80, false)
 			x.a.members, x.a.dropped[x.b.peer] = nil, at(930)
 		}, true},
-		{"it was lost, b was removed, and added again after the end", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(930) }, false},
-		{"it was lost after the end", func(x *scene) { x.a.lost(50, 940, false); x.a.forgot[x.b.peer] = at(945) }, true},
+		{"it was lost, b was removed, and added again after what the home did", func(x *scene) { x.a.lost(50, 80, false); x.a.dropped[x.b.peer] = at(930) }, false},
+		{"it was lost after what the home did", func(x *scene) { x.a.lost(50, 940, false); x.a.forgot[x.b.peer] = at(945) }, true},
 		{"something else was lost", func(x *scene) { x.a.lost(65, 80, false); x.a.forgot[x.b.peer] = at(90) }, true},
-		{"it was lost, b was removed since, and submits it after the end", func(x *scene) {
-			x.a.lost(50, 80, false)
-			x.a.dropped[x.b.peer] = at(90)
-			x.f.toldAt = at(890)
-		}, true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			x := newScene(t)
-			x.gave(1, 60, x.a, x.b)
-			x.f.told, x.f.toldAt = grid.Failed, at(910)
-			c.does(x)
-			now := began(950, x.b, 1)
-			now.id.Epoch.Hop, now.queued = 1, at(900)
-			x.f.mayStart(x.w, now)
-			if v := x.w.result.Violation; (v != nil) != c.violated {
-				t.Errorf("the violation is %+v", v)
-			}
-		})
+		for what, did := range map[string]func(x *scene){
+			"it starts it": func(x *scene) { x.f.starts = []start{began(900, x.a, 1)} },
+			"it ends it":   func(x *scene) { x.f.told, x.f.toldAt = grid.Failed, at(910) },
+		} {
+			t.Run(c.name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				x := newScene(t)
+				x.gave(1, 60, x.a, x.b)
+				did(x)
+				c.does(x)
+				x.f.mayStart(x.w, x.ofB())
+				if v := x.w.result.Violation; (v != nil) != c.violated {
+					t.Errorf("the violation is %+v", v)
+				}
+			})
+		}
 	}
+}
+
+// What b submits after the end was told is no start that was on its way.
+func TestAStartThatIsSubmittedAfterAnEnd(t *testing.T) {
+	t.Parallel()
+	x := newScene(t)
+	x.gave(1, 60, x.a, x.b)
+	x.a.lost(50, 80, false)
+	x.a.dropped[x.b.peer] = at(90)
+	x.f.told, x.f.toldAt = grid.Failed, at(890)
+	if x.f.mayStart(x.w, x.ofB()); x.w.result.Violation == nil {
+		t.Error("nothing is held against it")
+	}
+}
+
+// ofB is a start at b, which had it in its queue at 900.
+func (x *scene) ofB() start {
+	s := began(950, x.b, 1)
+	s.id.Epoch.Hop, s.queued = 1, at(900)
+	return s
 }
 
 // A home has lost an end that it told, with all that could tell. Of a run that was submitted before a member was heard that had seen the lost part it may tell
