@@ -166,13 +166,15 @@ func (c *terms) renew(j *job) {
 	if !c.isHome(j) || r.Role != grid.Owning || r.Altered == nil || c.gates.beforeRenewing(j) != open {
 		return
 	}
-	what := r.Altered.String()
-	if next, err := c.whole(j).With(*r.Altered); err == nil { // it was looked at when it was asked for
+	said := "a new version: " + r.Altered.String()
+	if next, err := c.whole(j).With(*r.Altered); err == nil {
 		j.renewed(next)
+	} else { // it was looked at when it was asked for, and another version was learned since
+		said = fmt.Sprintf("it cannot be altered any more (%s): %v", r.Altered, err)
 	}
 	r.Altered, r.Stay, j.wishes = nil, nil, grid.Alteration{}
 	j.blocked, j.trait = nil, plan.Trait{}
-	c.save(j, "a new version: "+what)
+	c.save(j, said)
 	if j.rec.State == grid.Ready {
 		c.search.undecide(j)
 	}

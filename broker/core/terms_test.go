@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,27 @@ func TestAnAlteredJobIsANewVersion(t *testing.T) {
 	}
 	if !asks(effects) {
 		t.Error("no place is searched for it")
+	}
+}
+
+// A change that does not fit the version which was learned since is over, and the user is told why.
+func TestAChangeThatFitsNoMore(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{Job: j, State: grid.Assigned, Run: grid.Run{Attempt: 1, Local: "17"}, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	processes := 3
+	_, effects := altered(c, j.ID, grid.Alteration{Processes: &processes})
+	w, _ := only[Withdraw](effects)
+	of := c.jobs[j.ID].rec.Job
+	of.Demand.Chunks = []grid.Chunk{{Count: 2, Processes: 2, Cores: 2}}
+	c.jobs[j.ID].takeVersion(of)
+	effects = c.Step(c.now+1, Withdrawn{ID: w.ID, Done: true})
+	if got := c.jobs[j.ID].rec; got.Altered != nil || got.Job.Demand.Processes() != 4 {
+		t.Errorf("it is %+v", got)
+	}
+	told := func(e grid.Event) bool { return strings.HasPrefix(e.Why, "it cannot be altered any more (") }
+	if !slices.ContainsFunc(effects, func(e Effect) bool { s, is := e.(Save); return is && slices.ContainsFunc(s.Change.Events, told) }) {
+		t.Errorf("nobody is told: %+v", effects)
 	}
 }
 
