@@ -283,7 +283,7 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 		w.violate("S13", f.id, "%s starts at %s with a walltime of %.0f s, which was altered to %.0f s", now.id, now.where.name(), job.Walltime.Seconds(), f.asked.walltime.Seconds())
 	}
 	for _, d := range t.After {
-		if d.Kind != grid.Singleton && !f.met(d) && !slices.Contains(f.asked.came, d.On) && !f.home.w.truth.facts[grid.JobID(d.On)].byAnother() {
+		if d.Kind != grid.Singleton && !f.met(d) && !slices.Contains(f.asked.came, d.On) && !f.other(d).byAnother() {
 			w.violate("S13", f.id, "%s starts at %s, and its dependency %s %s has not come true", now.id, now.where.name(), d.Kind, d.On)
 		}
 	}
@@ -291,7 +291,7 @@ func (f *fact) mayGo(w *world, now start, job *grid.Job) {
 
 // met tells that a dependency has come true.
 func (f *fact) met(d grid.Dependency) bool {
-	other := f.home.w.truth.facts[grid.JobID(d.On)]
+	other := f.other(d)
 	well := other.told == grid.Completed && other.exit == 0
 	switch d.Kind {
 	case grid.After:
@@ -307,7 +307,7 @@ func (f *fact) met(d grid.Dependency) bool {
 // inVain: a dependency of the job can never come true, or could not as its home knew then, so that it may fail without a start. Another
 // broker of the home's name may have been told other ends.
 func (f *fact) inVain() bool {
-	return f.asked.vain || f.depends(f.neverMet) || f.depends(func(d grid.Dependency) bool { return f.home.w.truth.facts[grid.JobID(d.On)].byAnother() })
+	return f.asked.vain || f.depends(f.neverMet) || f.depends(func(d grid.Dependency) bool { return f.other(d).byAnother() })
 }
 
 func (f *fact) depends(so func(grid.Dependency) bool) bool {
@@ -316,7 +316,7 @@ func (f *fact) depends(so func(grid.Dependency) bool) bool {
 
 // neverMet: the job that it is about has ended otherwise, as far as was told last: one that was LOST may have gained its result since.
 func (f *fact) neverMet(d grid.Dependency) bool {
-	other := f.home.w.truth.facts[grid.JobID(d.On)]
+	other := f.other(d)
 	well := other.told == grid.Completed && other.exit == 0
 	return d.Kind == grid.AfterOK && other.told != 0 && !well || d.Kind == grid.AfterNotOK && well
 }
@@ -350,7 +350,7 @@ func (a *asked) stirs(f *fact, d grid.Dependency) {
 	}
 }
 
-// keptBack: its home has reason to let it wait.
+// keptBack: its home has reason to let it wait. What it waits for may wait again itself, if its home has lost that it went.
 func (f *fact) keptBack() bool {
 	r := f.home.disk.records[f.id]
 	if !f.asked.is || r == nil {
@@ -358,10 +358,19 @@ func (f *fact) keptBack() bool {
 	}
 	t := &r.Job.Terms
 	waits := slices.ContainsFunc(t.After, func(d grid.Dependency) bool {
-		return d.Kind == grid.Singleton && f.namesakes() || d.Kind != grid.Singleton && !f.met(d)
+		return d.Kind == grid.Singleton && f.namesakes() || d.Kind != grid.Singleton && (!f.met(d) || f.other(d).waitsAgain())
 	})
 	return t.Held || t.NotBefore > f.home.host.now() || waits
 }
+
+// waitsAgain: its home has it as one that has not gone yet, and has reason to let it wait.
+func (f *fact) waitsAgain() bool {
+	r := f.home.disk.records[f.id]
+	return r != nil && r.State == grid.Ready && f.keptBack()
+}
+
+// other is the job that a dependency is on.
+func (f *fact) other(d grid.Dependency) *fact { return f.home.w.truth.facts[grid.JobID(d.On)] }
 
 // namesakes: another job of the chain has not ended.
 func (f *fact) namesakes() bool {

@@ -362,3 +362,31 @@ func TestAJobIsAlteredAndPlacedInOneSave(t *testing.T) {
 		}
 	}
 }
+
+// A job may wait for one that has gone once, and waits again as its home has lost that: no longer than that one has reason to.
+func TestOneWaitsForWhatWaitsAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		other   grid.Record // of the job that it waits for, at their home
+		excused bool
+	}{
+		"it went":                              {grid.Record{State: grid.Finished}, false},
+		"it went, and was altered since":       {grid.Record{State: grid.Finished, Job: grid.Job{Terms: grid.Terms{Held: true}}}, false},
+		"it waits again, and nothing holds it": {grid.Record{State: grid.Ready}, false},
+		"it waits again for its instant":       {grid.Record{State: grid.Ready, Job: grid.Job{Terms: grid.Terms{NotBefore: at(100_000)}}}, true},
+		"it is held again":                     {grid.Record{State: grid.Ready, Job: grid.Job{Terms: grid.Terms{Held: true}}}, true},
+	} {
+		x := newScene(t)
+		x.w.storms = x.w.now
+		x.f.asked.is, x.f.starts = true, []start{began(900, x.a, 1)}
+		x.a.disk.records["job"] = &c.other
+		f := newFact("next", x.a, &grid.Job{Demand: cores(1)})
+		f.accepted, f.asked = true, asked{is: true, terms: grid.Terms{After: []grid.Dependency{{Kind: grid.After, On: "job"}}}}
+		x.w.truth.facts["next"] = f
+		x.a.disk.records["next"] = &grid.Record{State: grid.Ready, Job: grid.Job{Terms: f.asked.terms}}
+		x.w.now += queueBound + 2
+		if x.w.queued(); (x.w.result.Violation == nil) != c.excused {
+			t.Errorf("%s: the violation is %+v", name, x.w.result.Violation)
+		}
+	}
+}
