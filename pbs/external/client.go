@@ -153,7 +153,7 @@ type Job struct {
 	// OurHold is a user hold, which Release ends; other holds are an operator's or the system's.
 	OurHold bool
 	Demand  grid.Demand
-	// Nodes of a running job, with what it has on each.
+	// Nodes of a running job, with what it has on each; of one of an unknown state those that it may have.
 	Places []Place
 	Limit  grid.Tick // its walltime
 	// Instants by the system's clock; 0 is not known.
@@ -168,6 +168,9 @@ type Job struct {
 	Caps                         []int  // limits that it falls under, by index into Listing.Caps
 	Reason                       string // why it waits, or what is wrong, in the system's words
 }
+
+// holds tells that a job has nodes, or may have: one of an unknown state has those that the system still tells.
+func (j *Job) holds() bool { return j.State == Running || j.State == Odd && len(j.Places) > 0 }
 
 // Place is the part of a job on one node.
 type Place struct {

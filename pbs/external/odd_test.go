@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gbroker/grid"
+	"gbroker/pbs/control"
 	"gbroker/plan"
 )
 
@@ -109,4 +110,22 @@ func TestInvalidConfigIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, s)
 		}
 	}
+}
+
+// What a job of an unknown state has is not free: not for what would start at once, and not for a reservation.
+func TestNodesOfOddJobsAreNotFree(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		has := []Place{{Node: "n1", Cores: 2}}
+		full := poll{Listing: Listing{Nodes: []plan.Node{{Name: "n1", Cores: 2}}, Jobs: []Job{{State: Odd, Places: has}}}}
+		if full.idle() {
+			t.Error("they count as idle")
+		}
+		b.stranger("1", "x", 1)
+		b.far.change("1", func(k *Job) { k.State, k.Started, k.Places, k.Limit = Odd, control.Now(), has, grid.Day })
+		b.later(time.Minute)
+		err := b.Reserve(b.Context(), b.reservation("abcdefghijklmnopqrstuvwx", "n1"))
+		if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "job 1 may run on node n1") {
+			t.Errorf("they are reserved: %v", err)
+		}
+	})
 }

@@ -183,7 +183,7 @@ func (l *poll) idle() bool {
 		}
 	}
 	for i := range l.Jobs {
-		if l.Jobs[i].State == Running {
+		if l.Jobs[i].holds() {
 			for _, p := range l.Jobs[i].Places {
 				free -= p.Cores
 			}

@@ -204,7 +204,7 @@ func (s *System) free(l Listing, all []Reservation, r pbs.Reservation) error {
 		}
 	}
 	for _, j := range l.Jobs {
-		if j.State != Running {
+		if !j.holds() {
 			continue
 		}
 		end := running(l, j, "").End

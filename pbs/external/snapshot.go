@@ -38,7 +38,7 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		}
 		switch {
 		case j.State == Done:
-		case j.State == Running || j.State == Odd && len(j.Places) > 0:
+		case j.holds():
 			r := running(got.Listing, j, at.Job)
 			if ours && s.leaves(at) { // its control files tell of its end sooner than a listing does
 				r.End = min(r.End, max(r.Start+1, got.At+leaving))

@@ -152,7 +152,7 @@ func (w words) capacity(j *job, a *attributes) error {
 	if j.Demand, err = w.demand(chunks, a.place.text()); err != nil {
 		return at("Resource_List.select", err)
 	}
-	if a.vnodes != nil && j.State == external.Running && !j.array && !j.suspended {
+	if a.vnodes != nil && a.mayHold() {
 		if j.Places, err = w.places(a.vnodes.text(), j.Demand); err != nil {
 			return at("exec_vnode", err)
 		}

@@ -125,6 +125,21 @@ func TestOneThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A job that may have its cores still has them, though it cannot be read; one that waits, is suspended or stands for an array has none.
+func TestPlacesOfAnOddJob(t *testing.T) {
+	t.Parallel()
+	const began = `,"stime":"Fri Nov 20 23:07:13 2026"`
+	for state, places := range map[string]int{"Z": 1, "T": 1, "R": 1, "E": 1, "Q": 0, "H": 0, "S": 0, "F": 0} {
+		for more, known := range map[string]bool{"": state != "Z", `,"Priority":"high"`: false, `,"max_run_subjobs":"many"`: false, `,"resources_used":7`: false} {
+			job := strings.Replace(waiting("1.p", "workq", began+more+`,"exec_vnode":"(n1:ncpus=2)"`), `"Q"`, `"`+state+`"`, 1)
+			_, list, err := plain(t).jobs([]byte(listOf("Jobs", job, strings.Replace(strings.Replace(job, "1.p", "2.p", 1), "stime", `array":"True","stime`, 1))))
+			if err != nil || (list[0].unread == nil) != known || len(list[0].Places) != places || places > 0 && list[0].Started == 0 || len(list[1].Places) > 0 {
+				t.Errorf("%s %s: %+v, %v", state, more, list, err)
+			}
+		}
+	}
+}
+
 // A routing queue is what its destinations are together.
 func TestRoutingQueues(t *testing.T) {
 	t.Parallel()

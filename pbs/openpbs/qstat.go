@@ -113,10 +113,35 @@ func (w words) read(id string, a *attributes, s *scanner) (job, error) {
 	if !isJobID(id) {
 		return job{}, errors.New("it is no job identifier, such as 12.server")
 	}
-	if err := a.read(s); err != nil {
-		return job{}, err
+	var j job
+	err := a.read(s)
+	if err == nil {
+		j, err = w.job(a)
 	}
-	return w.job(a)
+	if err != nil {
+		w.keep(&j, a)
+	}
+	return j, err
+}
+
+// keep has a job that cannot be read where it may run, as far as that can be: what it holds is not free.
+func (w words) keep(j *job, a *attributes) {
+	if !a.mayHold() {
+		return
+	}
+	if places, err := w.places(a.vnodes.text(), j.Demand); err == nil {
+		j.Places = places
+	}
+	if a.started != nil {
+		j.Started, _ = date(a.started.text()) // 0 where that cannot be read: now
+	}
+}
+
+// mayHold tells that a job has its exec_vnode, or may have: parts of an array have theirs, and one that is suspended has given it up.
+func (a *attributes) mayHold() bool {
+	state, known := states[a.state.text()]
+	runs := state == external.Running && !a.state.is("S") && !a.state.is("U")
+	return (!known || runs || state == external.Odd) && !a.array.is("True")
 }
 
 // isJobID tells identifiers such as 12.pbs1, 20[].pbs1 and 20[1].pbs1.

@@ -107,7 +107,8 @@ func small(text string) (int, error) {
 
 // placed is where a job runs: NODE/SLOTS joined by +, with SLOTS a number, a range or a list of them.
 func (r *record) placed(s *scanner) ([]external.Place, error) {
-	if r.places == "" || r.job.State != external.Running {
+	may := r.job.State == external.Running || r.job.State == external.Odd && r.job.Finished == 0
+	if r.places == "" || !may {
 		return nil, nil
 	}
 	list := make([]external.Place, 0, min(strings.Count(r.places, "+")+1, max(s.budget, 0)))

@@ -72,6 +72,9 @@ func (s *scanner) record(name []byte, r *record) (unread, err error) {
 		known, err := s.attribute(r, name)
 		if err == nil && seen&known != 0 {
 			err = fmt.Errorf("a second <%s> in one job", name)
+			if known == hasState {
+				r.letter = ""
+			}
 		}
 		seen |= known
 		if err == nil {
@@ -256,15 +259,13 @@ func (s *scanner) wrap(name []byte, err error) error {
 // complete makes of what was read what it means.
 func (r *record) complete(s *scanner) error {
 	j := &r.job
-	var err error
-	if j.State, err = r.state(); err != nil {
-		return err
-	}
+	var err, lost error
+	j.State, err = r.state()
 	j.OurHold = j.State == external.Held && strings.Contains(r.holds, "u")
 	j.NeverStarted = r.starts == 0 && j.Started == 0 && r.places == "" && j.State != external.Running
-	var lost error
-	j.Demand, err = r.demand(s)
-	j.Places, lost = r.placed(s) // also where its demand cannot be read: it holds them
+	j.Demand, lost = r.demand(s)
+	err = cmp.Or(err, lost)
+	j.Places, lost = r.placed(s) // also where its state or demand cannot be read: it holds them
 	if err = cmp.Or(err, lost); err != nil {
 		return err
 	}
@@ -274,12 +275,16 @@ func (r *record) complete(s *scanner) error {
 	return nil
 }
 
-// state reads the letter of a state, and the holds.
-func (r *record) state() (external.State, error) {
-	if strings.Trim(r.holds, "nuosaplt") != "" {
-		return 0, fmt.Errorf("the holds %.20q are not known", r.holds)
+// state reads the holds, and the letter of a state, which is told also where the holds cannot be read.
+func (r *record) state() (state external.State, err error) {
+	if state, err = stateOf(r.letter); err == nil && strings.Trim(r.holds, "nuosaplt") != "" {
+		err = fmt.Errorf("the holds %.20q are not known", r.holds)
 	}
-	switch r.letter {
+	return state, err
+}
+
+func stateOf(letter string) (external.State, error) {
+	switch letter {
 	case "Q":
 		return external.Queued, nil
 	case "H", "W": // W waits for its Execution_Time, or for files
@@ -291,7 +296,7 @@ func (r *record) state() (external.State, error) {
 	case "T": // on its way to another queue
 		return external.Odd, nil
 	}
-	return 0, fmt.Errorf("the state %.20q is not known", r.letter)
+	return external.Odd, fmt.Errorf("the state %.20q is not known", letter)
 }
 
 func truth(text string) (bool, error) {
