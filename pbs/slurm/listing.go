@@ -17,7 +17,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 	var partitions []partition
 	var nodes []node
 	var jobs []external.Job
-	var reservations []external.Reservation
+	var reservations []reservation
 	began := grid.InstantOf(time.Now())
 	for _, part := range []struct {
 		parse func(text []byte) error
@@ -55,7 +55,7 @@ func (c *Client) Listing(ctx context.Context) (external.Listing, error) {
 }
 
 // join brings together what the commands have said.
-func join(to *external.Listing, s settings, nodes []node, partitions []partition, jobs []external.Job, reservations []external.Reservation) error {
+func join(to *external.Listing, s settings, nodes []node, partitions []partition, jobs []external.Job, reservations []reservation) error {
 	index := make(map[string]int, len(nodes))
 	to.Nodes = make([]plan.Node, len(nodes))
 	for i, n := range nodes {
@@ -64,12 +64,20 @@ func join(to *external.Listing, s settings, nodes []node, partitions []partition
 		}
 		index[string(n.Name)] = i
 		to.Nodes[i] = n.Node
+		if n.unread != nil {
+			to.LeaveOut("node "+string(n.Name), n.unread)
+		}
 	}
 	usual := make(map[grid.QueueName]grid.Tick, len(partitions))
+	odd := 0
 	for _, p := range partitions {
-		q, err := p.queue(index)
-		if err != nil {
-			return fmt.Errorf("partition %s: %w", p.name, err)
+		q, unread := p.queue(index)
+		if unread != nil {
+			to.LeaveOut("partition "+p.name, unread)
+			odd++
+			if err := external.Misread(odd, len(partitions), unread); err != nil {
+				return fmt.Errorf("partitions: %w", err)
+			}
 		}
 		to.Queues = append(to.Queues, q)
 		if p.first {
@@ -84,8 +92,12 @@ func join(to *external.Listing, s settings, nodes []node, partitions []partition
 		settle(&jobs[i], s, nodes, index, usual)
 	}
 	to.Jobs = jobs
-	whole(reservations, nodes, index)
-	to.Reservations = reservations
+	for _, b := range reservations {
+		if b.unread != nil {
+			to.LeaveOut("reservation "+b.Native, b.unread)
+		}
+	}
+	to.Reservations = whole(reservations, nodes, index)
 	return nil
 }
 
@@ -111,10 +123,16 @@ func settle(job *external.Job, s settings, nodes []node, index map[string]int, u
 	}
 }
 
-// whole finds the reservations that hold all cores of their nodes.
-func whole(reservations []external.Reservation, nodes []node, index map[string]int) {
-	for i := range reservations {
-		b := &reservations[i]
+// whole are the reservations that can be read; it finds those that hold all cores of their nodes.
+func whole(list []reservation, nodes []node, index map[string]int) []external.Reservation {
+	out := make([]external.Reservation, 0, len(list))
+	for _, r := range list {
+		if r.unread == nil {
+			out = append(out, r.Reservation)
+		}
+	}
+	for i := range out {
+		b := &out[i]
 		reserved, all := 0, 0
 		for k, name := range b.Nodes {
 			reserved += b.Cores[k]
@@ -132,6 +150,7 @@ func whole(reservations []external.Reservation, nodes []node, index map[string]i
 			}
 		}
 	}
+	return out
 }
 
 // Look reads jobs afresh, each by a command of its own: the listing of a large site is dear.

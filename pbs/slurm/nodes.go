@@ -2,11 +2,13 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"gbroker/grid"
+	"gbroker/pbs/external"
 	"gbroker/plan"
 )
 
@@ -24,8 +26,11 @@ type nodeRecord struct {
 	Gres         string  `json:"gres"`
 }
 
-// flags tells whether all flags of a state let a node take jobs.
-type flags struct{ closed bool }
+// flags tells whether all flags of a state let a node take jobs; unknown is the first that is not known.
+type flags struct {
+	closed  bool
+	unknown string
+}
 
 // UnmarshalJSON judges one flag after the other.
 func (f *flags) UnmarshalJSON(text []byte) error {
@@ -33,7 +38,7 @@ func (f *flags) UnmarshalJSON(text []byte) error {
 	return members(dec, len(nodeFlags), func(flag *string) error {
 		may, known := nodeFlags[*flag]
 		if !known {
-			return fmt.Errorf("%.40q is no flag of a node's state", *flag)
+			f.unknown = cmp.Or(f.unknown, fmt.Sprintf("%.40q", *flag))
 		}
 		f.closed = f.closed || !may
 		return nil
@@ -44,32 +49,48 @@ func (f *flags) UnmarshalJSON(text []byte) error {
 type node struct {
 	plan.Node
 	threads int
+	unread  error // why it cannot be read: it is down then
 }
 
 func parseNodes(text []byte) (nodes []node, err error) {
 	nodes = make([]node, 0, room(text, `"real_memory"`, 50))
+	all, odd := bytes.Count(text, []byte(`"real_memory"`)), 0
 	_, err = records(text, "nodes", maxNodes, func(r *nodeRecord) error {
-		n, err := r.node()
-		if err == nil {
-			nodes = append(nodes, n)
+		if err := r.form(); err != nil {
+			return err
 		}
+		n, err := r.node()
+		if err != nil {
+			odd++
+			n = node{Node: plan.Node{Name: grid.NodeName(*r.Name), Down: true}, threads: 1, unread: err}
+			err = external.Misread(odd, all, err)
+		}
+		nodes = append(nodes, n)
 		return err
 	})
 	return nodes, err
 }
 
-func (r *nodeRecord) node() (node, error) {
+// form says why a record is none of a node: it is of another version, and nothing is known then.
+func (r *nodeRecord) form() error {
 	if r.Name == nil || r.State == nil || !r.CPUs.there || !r.Memory.there {
-		return node{}, fmt.Errorf("a node without one of name, state, cpus, real_memory")
+		return fmt.Errorf("a node without one of name, state, cpus, real_memory")
 	}
+	if *r.Name == "" || len(*r.Name) > maxName {
+		return fmt.Errorf("a node's name of %d characters", len(*r.Name))
+	}
+	return nil
+}
+
+func (r *nodeRecord) node() (node, error) {
 	threads := max(1, r.Threads.n)
 	switch {
-	case *r.Name == "" || len(*r.Name) > maxName:
-		return node{}, fmt.Errorf("a node's name of %d characters", len(*r.Name))
 	case r.CPUs.n < 1 || r.CPUs.n > 1<<16 || threads > 1<<10 || r.Memory.n < 0 || r.Memory.n > 1<<40:
-		return node{}, fmt.Errorf("node %s has %d CPUs with %d threads and %d MiB", *r.Name, r.CPUs.n, threads, r.Memory.n)
+		return node{}, fmt.Errorf("it has %d CPUs with %d threads and %d MiB", r.CPUs.n, threads, r.Memory.n)
 	case len(r.Features) > maxText:
-		return node{}, fmt.Errorf("node %s has features of %d characters", *r.Name, len(r.Features))
+		return node{}, fmt.Errorf("it has features of %d characters", len(r.Features))
+	case r.Flags.unknown != "":
+		return node{}, fmt.Errorf("%s is no flag of a node's state", r.Flags.unknown)
 	}
 	takes, known := nodeStates[strings.ToLower(*r.State)]
 	if !known {
@@ -77,12 +98,12 @@ func (r *nodeRecord) node() (node, error) {
 	}
 	resources, err := gres(r.Gres)
 	if err != nil {
-		return node{}, fmt.Errorf("node %s: %w", *r.Name, err)
+		return node{}, err
 	}
-	return node{plan.Node{
+	return node{Node: plan.Node{
 		Name: grid.NodeName(*r.Name), Cores: int(r.CPUs.n), Memory: r.Memory.n << 20, Resources: resources, Down: !takes || r.Flags.closed,
 		Architecture: architecture(r.Architecture), System: system(r.System), Properties: features(r.Features),
-	}, int(threads)}, nil
+	}, threads: int(threads)}, nil
 }
 
 // architecture is JSDL's word; "" where the node has never said it.

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,48 +9,68 @@ import (
 	"gbroker/pbs/external"
 )
 
+// reservation is one of scontrol -o show reservation; unread is why one of others cannot be read.
+type reservation struct {
+	external.Reservation
+	unread error
+}
+
 // parseReservations reads scontrol -o show reservation. Those whose name begins with
-// prefix are ours.
-func parseReservations(text []byte, prefix string) (out []external.Reservation, err error) {
+// prefix are ours, and each of them must be understood.
+func parseReservations(text []byte, prefix string) (out []reservation, err error) {
 	if strings.TrimSpace(string(text)) == "No reservations in the system" {
 		return nil, nil
 	}
-	names := 0
-	out = make([]external.Reservation, 0, room(text, "ReservationName=", 130))
+	names, odd := 0, 0
+	var some error
+	out = make([]reservation, 0, room(text, "ReservationName=", 130))
 	err = eachLine(text, maxReservations, func(l line) error {
-		b, err := l.reservation(prefix, maxNodes-names)
+		native, err := l.value("ReservationName")
 		if err != nil {
 			return err
 		}
-		names += len(b.Nodes)
-		out = append(out, b)
+		if native == "" || len(native) > maxName {
+			return fmt.Errorf("ReservationName=%.40q", native)
+		}
+		r := reservation{}
+		r.Reservation, err = l.reservation(maxNodes - names)
+		r.Native = native
+		if id, ours := strings.CutPrefix(native, prefix); ours && checkID(id) == nil {
+			r.ID = id
+		}
+		if err != nil && r.ID != "" {
+			return fmt.Errorf("reservation %s: %w", native, err)
+		}
+		if r.unread = err; err != nil {
+			r.Nodes, odd, some = nil, odd+1, err
+		}
+		names += len(r.Nodes)
+		if out = append(out, r); odd > external.MostUnread {
+			return external.Misread(odd, len(out), some)
+		}
 		return nil
 	})
+	err = cmp.Or(err, external.Misread(odd, len(out), some))
 	if err == nil && len(out) == 0 {
 		err = fmt.Errorf("it is empty")
 	}
 	return out, err
 }
 
-func (l line) reservation(prefix string, limit int) (external.Reservation, error) {
-	v, err := l.values("ReservationName", "StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt", "Flags", "Users", "Accounts", "State")
+// reservation reads one, but for its name.
+func (l line) reservation(limit int) (external.Reservation, error) {
+	v, err := l.values("StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt", "Flags", "Users", "Accounts", "State")
 	if err != nil {
 		return external.Reservation{}, err
 	}
-	b := external.Reservation{Native: v["ReservationName"], User: v["Users"], Account: v["Accounts"]}
+	b := external.Reservation{User: v["Users"], Account: v["Accounts"]}
 	if b.Account == "(null)" {
 		b.Account = ""
-	}
-	if b.Native == "" || len(b.Native) > maxName {
-		return b, fmt.Errorf("ReservationName=%.40q", b.Native)
 	}
 	switch v["State"] {
 	case "ACTIVE", "INACTIVE":
 	default:
-		return b, fmt.Errorf("reservation %s: %.40q is no state", b.Native, v["State"])
-	}
-	if id, ours := strings.CutPrefix(b.Native, prefix); ours && checkID(id) == nil {
-		b.ID = id
+		return b, fmt.Errorf("%.40q is no state", v["State"])
 	}
 	// One of others may be for all users of a large site: who they are is for people.
 	b.User, b.Account = b.User[:min(len(b.User), maxText)], b.Account[:min(len(b.Account), maxText)]
@@ -60,7 +81,7 @@ func (l line) reservation(prefix string, limit int) (external.Reservation, error
 		return b, err
 	}
 	if b.End <= b.Start {
-		return b, fmt.Errorf("reservation %s ends at %s, before its start", b.Native, v["EndTime"])
+		return b, fmt.Errorf("it ends at %s, before its start", v["EndTime"])
 	}
 	nodes, err := number(v["NodeCnt"])
 	if err != nil {
@@ -71,7 +92,7 @@ func (l line) reservation(prefix string, limit int) (external.Reservation, error
 		return nil
 	})
 	if err == nil && nodes != len(b.Nodes) {
-		err = fmt.Errorf("reservation %s has NodeCnt=%d, and Nodes names %d", b.Native, nodes, len(b.Nodes))
+		err = fmt.Errorf("NodeCnt=%d, and Nodes names %d", nodes, len(b.Nodes))
 	}
 	if err != nil || len(b.Nodes) == 0 {
 		return b, err

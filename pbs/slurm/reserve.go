@@ -41,7 +41,7 @@ func (c *Client) Reservations(ctx context.Context) ([]external.Reservation, erro
 
 func (c *Client) reservations(ctx context.Context) ([]external.Reservation, []node, error) {
 	var nodes []node
-	var reservations []external.Reservation
+	var reservations []reservation
 	err := c.read(ctx, func(text []byte) (err error) { nodes, err = parseNodes(text); return err }, "sinfo", "--all", "--json")
 	if err != nil {
 		return nil, nil, err
@@ -57,8 +57,7 @@ func (c *Client) reservations(ctx context.Context) ([]external.Reservation, []no
 	for i, n := range nodes {
 		index[string(n.Name)] = i
 	}
-	whole(reservations, nodes, index)
-	return reservations, nodes, nil
+	return whole(reservations, nodes, index), nodes, nil
 }
 
 // MakeReservation makes a reservation and reads it back. What Slurm would take although it promises

@@ -240,7 +240,7 @@ func TestPartitionsThatAreClosed(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	nodes := []node{{plan.Node{Name: "n1", Cores: 4}, 2}, {plan.Node{Name: "n2", Cores: 8}, 2}}
+	nodes := []node{{Node: plan.Node{Name: "n1", Cores: 4}, threads: 2}, {Node: plan.Node{Name: "n2", Cores: 8}, threads: 2}}
 	jobs := []external.Job{
 		{Local: "10", State: external.Queued, Priority: 5, Submitted: 2, Limit: unlimited, Queue: "q"},
 		{Local: "9", State: external.Queued, Priority: 5, Submitted: 2, Limit: 7},
@@ -248,10 +248,10 @@ func TestJoin(t *testing.T) {
 		{Local: "7", State: external.Running, Places: []external.Place{{Node: "n1", Cores: 1, Memory: 5}}},
 		{Local: "6", State: external.Queued, Priority: 5, Submitted: 1, Limit: 7},
 	}
-	reservations := []external.Reservation{
-		{Native: "whole", Nodes: []grid.NodeName{"n1", "n2"}, Cores: []int{3, 3}},
-		{Native: "part", Nodes: []grid.NodeName{"n2"}, Cores: []int{3}},
-		{Native: "none"},
+	reservations := []reservation{
+		{Reservation: external.Reservation{Native: "whole", Nodes: []grid.NodeName{"n1", "n2"}, Cores: []int{3, 3}}},
+		{Reservation: external.Reservation{Native: "part", Nodes: []grid.NodeName{"n2"}, Cores: []int{3}}},
+		{Reservation: external.Reservation{Native: "none"}},
 	}
 	partitions := []partition{{name: "q", nodes: "n[1-9]", limit: 100, usual: 60, users: true, state: "UP", first: true}, {name: "off", nodes: "n1"}}
 	var l external.Listing
