@@ -21,9 +21,9 @@ free() {
 	port=0 tries=0
 	while [ $tries -lt 100 ]; do
 		tries=$((tries + 1))
-		port=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')
+		port=`od -An -N2 -tu2 /dev/urandom | tr -d ' '`
 		port=$((port_first + port % port_count))
-		if [ "$port" != "$taken" ] && ! grep -qi ":$(printf %04X "$port") " /proc/net/tcp /proc/net/tcp6 2>/dev/null; then
+		if [ "$port" != "$taken" ] && ! grep -qi ":`printf %04X $port` " /proc/net/tcp /proc/net/tcp6 2>/dev/null; then
 			return 0
 		fi
 	done
@@ -35,10 +35,10 @@ free() {
 spans() {
 	[ -n "$reach" ] && [ -z "$own_starter" ] && mpi || return 1
 	case $kind in
-	mpich) proxy=$(find_command hydra_pmi_proxy) ;;
+	mpich) proxy=`find_command hydra_pmi_proxy` ;;
 	openmpi)
-		case $wanted$("$starter" --version 2>/dev/null </dev/null) in
-		openmpi*' 4.'*) proxy=$(find_command orted) && command -v getent >/dev/null ;;
+		case $wanted`"$starter" --version 2>/dev/null </dev/null` in
+		openmpi*' 4.'*) proxy=`find_command orted` && command -v getent >/dev/null ;;
 		*) false ;;
 		esac
 		;;
@@ -50,13 +50,13 @@ spans() {
 # the mpirun of all sites may listen, unless it stays within its site
 arrive() {
 	address= meeting= taken=
-	[ -z "$parallel" ] || ! free || meeting=$(uname -n):$port taken=$port
+	[ -z "$parallel" ] || ! free || meeting=`uname -n`:$port taken=$port
 	if [ -z "$parallel" ] || spans; then
-		free && address=$(uname -n):$port
+		free && address=`uname -n`:$port
 	fi
-	entries=$(slots | spread | awk '$1 != last { if (n) printf "%s:%d ", last, n; last = $1; n = 0 }
-		{ n++ } END { if (n) printf "%s:%d", last, n }')
-	write arrived "at $(now)$nl$(name $$)${nl}address $address${nl}hosts $entries${meeting:+${nl}rendezvous $meeting}" &&
+	entries=`slots | spread | awk '$1 != last { if (n) printf "%s:%d ", last, n; last = $1; n = 0 }
+		{ n++ } END { if (n) printf "%s:%d", last, n }'`
+	write arrived "at `now`$nl`name $$`${nl}address $address${nl}hosts $entries${meeting:+${nl}rendezvous $meeting}" &&
 		mv -f "$tmp" "$ctl/arrived.$suffix" 2>/dev/null
 }
 
@@ -72,7 +72,7 @@ gather() {
 		sleep 1
 	done
 	up
-	left=$(((part_until - $(now)) / 1000))
+	left=$(((part_until - `now`) / 1000))
 	[ "$left" -le "$part_longest" ] || left=$part_longest # it came before its start
 	patience=$((upside + left))
 	until there go; do
@@ -104,8 +104,8 @@ meet() {
 	awk '$1 == "site" { site = $2 }
 		$1 == "hosts" { for (i = 2; i <= NF; i++) { split($i, h, ":"); for (k = 0; k < h[2]; k++) print h[1], site } }' \
 		"$ctl/go.$suffix" >"$tmp" && mv -f "$tmp" "$all_hosts" || return 1
-	head=$(awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix")
-	rendezvous=$(awk '$1 == "site" && n++ { exit } ($1 == "address" || $1 == "rendezvous") && $2 { at = $2 } END { print at }' "$ctl/go.$suffix")
+	head=`awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix"`
+	rendezvous=`awk '$1 == "site" && n++ { exit } ($1 == "address" || $1 == "rendezvous") && $2 { at = $2 } END { print at }' "$ctl/go.$suffix"`
 	if [ -n "$parallel" ] && awk '$1 == "address" && $2 == "" { exit 1 }' "$ctl/go.$suffix"; then
 		one_world=yes
 	fi
@@ -161,11 +161,11 @@ join_mpich() {
 # join_openmpi NUMBER: the daemon of Open MPI. It has to know the number that mpirun gave itself, which nobody chooses: a first
 # one, under number 0, is told it by mpirun and refused.
 join_openmpi() {
-	server=$(getent ahostsv4 "${head%:*}" | awk '{ print $1; exit }')
-	all=$(members | awk '{ names = names ",g" $1 } END { print "m" names "@0(" NR + 1 ")" }')
+	server=`getent ahostsv4 "${head%:*}" | awk '{ print $1; exit }'`
+	all=`members | awk '{ names = names ",g" $1 } END { print "m" names "@0(" NR + 1 ")" }'`
 	job=$((${family:-0} * 65536))
 	execute env "GBROKER_DIRECTORY=$PWD" "$proxy" -mca ess env -mca ess_base_jobid $job -mca ess_base_vpid $(($1 + 1)) \
-		-mca ess_base_num_procs "$(members | awk 'END { print NR + 1 }')" -mca orte_node_regex "$all" \
+		-mca ess_base_num_procs "`members | awk 'END { print NR + 1 }'`" -mca orte_node_regex "$all" \
 		-mca orte_hnp_uri "$job.0;tcp://$server:${head##*:}" -mca plm rsh -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
 		-mca pmix '^s1,s2,cray,isolated'
 }
@@ -187,31 +187,33 @@ hurry() {
 early() {
 	[ "$kind" = openmpi ] || { grep -q 'unable to connect to server' "$1"; return; }
 	[ -z "$family" ] || { grep -q 'unable to complete a TCP connection' "$1"; return; }
-	family=$(sed -n '/unexpected process identifier/ { s/.*identifier \[\[\([0-9]*\),0\],0\].*/\1/p; q; }' "$1")
+	family=`sed -n '/unexpected process identifier/ { s/.*identifier \[\[\([0-9]*\),0\],0\].*/\1/p; q; }' "$1"`
 }
 
 # lead_mpich: mpirun of MPICH, which starts nothing itself: its way to other nodes is true
 lead_mpich() {
 	members | awk '{ print "g" $1 ":" $4 }' >"$machines"
+	total=`awk 'END { print NR }' "$all_hosts"`
 	arguments execute env "MPIEXEC_PORT_RANGE=${head##*:}:${head##*:}" "$starter" -launcher ssh -launcher-exec /bin/true \
-		-f "$machines" -n "$(awk 'END { print NR }' "$all_hosts")" -genvnone -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
+		-f "$machines" -n "$total" -genvnone -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
 }
 
 # lead_openmpi: likewise that of Open MPI
 lead_openmpi() {
 	members | awk '{ print "g" $1 " slots=" $4 }' >"$machines"
+	total=`awk 'END { print NR }' "$all_hosts"`
 	root=
-	[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+	[ `id -u` -ne 0 ] || root=--allow-run-as-root
 	arguments execute "$starter" $root -mca plm rsh -mca plm_rsh_agent /bin/true -mca plm_rsh_no_tree_spawn 1 -mca routed direct \
 		-mca ras '^slurm,tm' -mca orte_do_not_resolve 1 -mca oob_tcp_static_ipv4_ports "${head##*:}" -nolocal --hostfile "$machines" --oversubscribe --map-by slot \
-		--bind-to none -n "$(awk 'END { print NR }' "$all_hosts")" -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
+		--bind-to none -n "$total" -wdir / /bin/sh -c 'cd "$GBROKER_DIRECTORY" && exec "$@"' sh "$program"
 }
 
 # span: this process becomes what starts the program of MPI over all sites: at the first of them mpirun, and what joins it
 # for each host of this one.
 span() {
 	joined=
-	for member in $(members | awk -v site="$part_site" '$2 == site { print $1 ":" $3 }'); do
+	for member in `members | awk -v site="$part_site" '$2 == site { print $1 ":" $3 }'`; do
 		via=
 		[ -z "$joined" ] || toward "${member#*:}"
 		join "${member%%:*}" &

@@ -1,16 +1,17 @@
-# From here on the text is the same for all jobs; what is above are this job's values.
+# From here on the text is the same for all jobs; what is above are this job's values. Commands are substituted by
+# back quotes alone: package wrapper says why.
 
 unset CDPATH IFS
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
-here=$(uname -n).$$
+here=`uname -n`.$$
 
 say() { printf '%s gbroker wrapper: %s\n' "$attempt" "$1" >&2; }
 
 # now: milliseconds since 1970
 now() {
-	ms=$(date +%s%3N)
-	case $ms in '' | *[!0-9]*) ms=$(date +%s)000 ;; esac
+	ms=`date +%s%3N`
+	case $ms in '' | *[!0-9]*) ms=`date +%s`000 ;; esac
 	echo "$ms"
 }
 
@@ -66,7 +67,7 @@ used() {
 	[ -n "$ctl" ] || return 0
 	tmp=$ctl/.tmp.times.$here
 	{ { times; } >"$tmp"; } 2>/dev/null # not in a subshell, which has no children
-	cpu=$(awk -F'[^0-9]+' 'NR == 2 { printf "%.0f", ($1 * 60 + $2) * 1000 + substr($3 "000", 1, 3) + ($4 * 60 + $5) * 1000 + substr($6 "000", 1, 3) }' "$tmp" 2>/dev/null)
+	cpu=`awk -F'[^0-9]+' 'NR == 2 { printf "%.0f", ($1 * 60 + $2) * 1000 + substr($3 "000", 1, 3) + ($4 * 60 + $5) * 1000 + substr($6 "000", 1, 3) }' "$tmp" 2>/dev/null`
 	rm -f "$tmp"
 	case $cpu in '' | 0 | *[!0-9]*) return 0 ;; esac
 	if write usage "cpu $cpu${nl}memory 0"; then
@@ -80,8 +81,9 @@ used() {
 finish() {
 	trap '' TERM
 	if [ -n "$ctl" ]; then
-		detail=$(printf '%.1900s' "$4" | tr '\000-\037\177' ' ')
-		lines=$(printf 'at %s\ncode %s\nsignal %s\ncause %s\ndetail %s' "$(now)" "$1" "$2" "$3" "$detail")
+		detail=`printf '%.1900s' "$4" | tr '\000-\037\177' ' '`
+		lines=`now`
+		lines="at $lines${nl}code $1${nl}signal $2${nl}cause $3${nl}detail $detail"
 		tries=0
 		until ended "$lines"; do
 			tries=$((tries + 1))
@@ -105,7 +107,7 @@ who() {
 		cause=request detail='ended on request'
 	elif [ -n "$alone" ]; then
 		cause=alone detail="nobody said within $part_words that the other parts of its job had begun"
-	elif [ $(($(now) - began)) -ge "$limit" ]; then
+	elif [ $((`now` - began)) -ge "$limit" ]; then
 		cause=walltime detail="it ran for its limit of $limit_words"
 	else
 		cause=disappeared detail='the batch system told it to end, but not by the broker: was it cancelled by hand, or the machine shut down?'
@@ -143,7 +145,7 @@ ours() {
 
 # take: takes the start token, or goes
 take() {
-	self=$(name $$)
+	self=`name $$`
 	tries=0
 	while ! write start "holder supervisor${nl}at $began${nl}$self"; do
 		rm -f "$tmp"
@@ -176,11 +178,11 @@ into() {
 		if [ "$part" = "$left" ]; then left=.; else left=${left#*/}; fi
 		[ "$part" = . ] && continue
 		if [ ! -e "./$part" ] && [ ! -L "./$part" ]; then
-			why=$(mkdir "./$part" 2>&1) || { why="$2: $why"; return 1; }
+			why=`mkdir "./$part" 2>&1` || { why="$2: $why"; return 1; }
 		fi
-		why=$(cd -P "./$part" 2>&1) || { why="$2: $why"; return 1; }
+		why=`cd -P "./$part" 2>&1` || { why="$2: $why"; return 1; }
 		cd -P "./$part" || return 1
-		case $(pwd -P)/ in
+		case `pwd -P`/ in
 		"$top"/*) ;;
 		*) why="$2 leads out of the job's sandbox by a symbolic link"; return 1 ;;
 		esac
@@ -204,7 +206,7 @@ create() {
 	case $1 in */*) into "${1%/*}" "$2" ;; *) into . "$2" ;; esac || return 1
 	base=${1##*/}
 	plain "$base" "$2" || return 1
-	why=$( (: >"./$base") 2>&1) || { why="$2: $why"; return 1; }
+	why=`(: >"./$base") 2>&1` || { why="$2: $why"; return 1; }
 }
 
 # files: opens the program's standard files as 3, 4 and 5
@@ -215,7 +217,7 @@ files() {
 		case $input in */*) into "${input%/*}" "$what_input" ;; *) into . "$what_input" ;; esac || return 1
 		base=${input##*/}
 		plain "$base" "$what_input" || return 1
-		why=$( (: <"./$base") 2>&1) || { why="$what_input: $why"; return 1; }
+		why=`(: <"./$base") 2>&1` || { why="$what_input: $why"; return 1; }
 		exec 3<"./$base"
 	fi
 	create "$output" "$what_output" || return 1
@@ -231,10 +233,10 @@ files() {
 # slots: the names of the nodes, as the batch system gives them: a line for each place
 slots() {
 	if [ -n "$SLURM_JOB_NODELIST" ]; then
-		nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null)
-		[ -n "$nodes" ] || nodes=${SLURMD_NODENAME:-$(uname -n)}
+		nodes=`scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null`
+		[ -n "$nodes" ] || nodes=${SLURMD_NODENAME:-`uname -n`}
 		set --
-		for group in $(printf '%s' "${SLURM_TASKS_PER_NODE:-1}" | tr ',' ' '); do
+		for group in `printf '%s' "${SLURM_TASKS_PER_NODE:-1}" | tr ',' ' '`; do
 			times=1 tasks=${group%%\(*}
 			case $group in *\(x*\)) times=${group#*x} times=${times%\)} ;; esac
 			while [ "$times" -gt 0 ]; do set -- "$@" "$tasks" && times=$((times - 1)); done
@@ -262,9 +264,9 @@ spread() {
 host() {
 	if [ -n "$ctl" ]; then
 		tmp=$ctl/.tmp.hosts.$here
-		why=$( (slots | spread >"$tmp" && [ -s "$tmp" ] && mv -f "$tmp" "$hosts") 2>&1) || { why="the host file cannot be written: $why"; return 1; }
+		why=`(slots | spread >"$tmp" && [ -s "$tmp" ] && mv -f "$tmp" "$hosts") 2>&1` || { why="the host file cannot be written: $why"; return 1; }
 	else
-		hosts=$(mktemp) && slots | spread >"$hosts" || { why='the host file cannot be written'; return 1; }
+		hosts=`mktemp` && slots | spread >"$hosts" || { why='the host file cannot be written'; return 1; }
 	fi
 }
 
@@ -272,7 +274,7 @@ host() {
 running() {
 	trap '' TERM
 	exec 3<&- 4>&- 5>&-
-	write run "at $(now)$nl$(name "$child")" && mv -f "$tmp" "$ctl/run.$suffix" 2>/dev/null || rm -f "$tmp"
+	write run "at `now`$nl`name $child`" && mv -f "$tmp" "$ctl/run.$suffix" 2>/dev/null || rm -f "$tmp"
 }
 
 # explain NAME LABEL: gives 1, and the reason in $why, where a file cannot be executed
@@ -289,12 +291,12 @@ explain() {
 		return 1
 	fi
 	[ -r "$1" ] || return 0
-	case $(dd if="$1" bs=4 count=1 2>/dev/null | od -An -tx1 | tr -d ' \n') in
+	case `dd if="$1" bs=4 count=1 2>/dev/null | od -An -tx1 | tr -d ' \n'` in
 	7f454c46) ;;
 	2321*)
-		interpreter=$(dd if="$1" bs=256 count=1 2>/dev/null | tr -d '\000' | sed -n '1{s/^#![ 	]*//;s/[ 	].*//;p;q;}')
+		interpreter=`dd if="$1" bs=256 count=1 2>/dev/null | tr -d '\000' | sed -n '1{s/^#![ 	]*//;s/[ 	].*//;p;q;}'`
 		if [ ! -e "$interpreter" ]; then
-			cr=$(printf '\r')
+			cr=`printf '\r'`
 			case $interpreter in
 			*"$cr")
 				why="the executable $2 has Windows line ends, so its first line names no interpreter \"${interpreter%"$cr"}\": take them away (sed -i 's/\\r$//') before it is submitted"
@@ -314,7 +316,7 @@ explain() {
 
 # flavour COMMAND: which MPI it starts
 flavour() {
-	case $("$1" --version 2>&1 </dev/null) in
+	case `"$1" --version 2>&1 </dev/null` in
 	*'Open MPI'* | *OpenRTE* | *PRRTE*) echo openmpi ;;
 	*HYDRA* | *MPICH*) echo mpich ;;
 	*'Intel(R) MPI'*) echo intelmpi ;;
@@ -336,8 +338,8 @@ find_command() {
 mpi() {
 	found=
 	for candidate in $candidates; do
-		starter=$(find_command "$candidate") || continue
-		kind=$(flavour "$starter")
+		starter=`find_command "$candidate"` || continue
+		kind=`flavour "$starter"`
 		if [ -n "$kind" ] && { [ "$wanted" = mpi ] || [ "$wanted" = "$kind" ]; }; then
 			return 0
 		fi
@@ -357,7 +359,7 @@ inherited() {
 
 # marked: the processes of this attempt on this machine, by their environment
 marked() {
-	for p in $(grep -lzxF -e "GBROKER_ATTEMPT=$attempt" /proc/[0-9]*/environ 2>/dev/null); do
+	for p in `grep -lzxF -e "GBROKER_ATTEMPT=$attempt" /proc/[0-9]*/environ 2>/dev/null`; do
 		p=${p#/proc/}
 		echo "${p%/environ}"
 	done
@@ -365,7 +367,7 @@ marked() {
 
 # strike SIGNAL: at the program and all of its processes on this machine
 strike() {
-	kill "-$1" "$child" $(marked) 2>/dev/null
+	kill "-$1" "$child" `marked` 2>/dev/null
 }
 
 # stop: TERM, a grace time, KILL
@@ -384,8 +386,8 @@ stop() {
 warn() {
 	case $warn_whom in
 	leader) kill "-$warning" "$child" ;;
-	all) kill "-$warning" $(marked) ;;
-	*) for p in $(marked); do [ "$p" -eq "$child" ] || kill "-$warning" "$p"; done ;;
+	all) kill "-$warning" `marked` ;;
+	*) for p in `marked`; do [ "$p" -eq "$child" ] || kill "-$warning" "$p"; done ;;
 	esac 2>/dev/null
 }
 
@@ -417,7 +419,7 @@ reap() {
 # sweep: ends whatever the program left on this machine
 sweep() {
 	tries=0
-	while remains=$(marked) && [ -n "$remains" ] && [ $tries -lt 100 ]; do
+	while remains=`marked` && [ -n "$remains" ] && [ $tries -lt 100 ]; do
 		kill -KILL $remains 2>/dev/null
 		tries=$((tries + 1))
 		[ $tries -lt 3 ] || rest
@@ -428,7 +430,7 @@ sweep() {
 # where that cannot be done.
 launch() {
 	[ -z "$refused" ] || { why=$refused; return 1; }
-	top=$(cd -P "$work" 2>/dev/null && pwd -P) || { why="the job's sandbox cannot be opened: $work"; return 1; }
+	top=`cd -P "$work" 2>/dev/null && pwd -P` || { why="the job's sandbox cannot be opened: $work"; return 1; }
 	files && into "$directory" "$what_directory" && host || return 1
 	[ -z "$part_of" ] || meet || return 1
 	case $executable in /*) program=$executable ;; *) program=./$executable ;; esac
@@ -459,7 +461,7 @@ launch() {
 # limit: sets the limits of this process, and so of the program. One that the site holds lower
 # already cannot be set, and need not be.
 limit() {
-	self=$(exec sh -c 'echo "$PPID"')
+	self=`exec sh -c 'echo "$PPID"'`
 	# The limits are words.
 	prlimit --pid "$self" $limits 2>/dev/null && return
 	for one in $limits; do
@@ -477,7 +479,7 @@ become() {
 		span
 	elif [ "$kind" = openmpi ]; then
 		root=
-		[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+		[ `id -u` -ne 0 ] || root=--allow-run-as-root
 		arguments execute "$starter" --oversubscribe $root --hostfile "$hosts" -n "$processes" "$program"
 	elif [ -n "$SLURM_JOB_ID" ]; then # it takes the nodes from there
 		arguments execute "$starter" -n "$processes" "$program"
@@ -496,7 +498,7 @@ execute() {
 inherit() {
 	GBROKER_GPUS=${CUDA_VISIBLE_DEVICES:-${ROCR_VISIBLE_DEVICES:-}}
 	case $GBROKER_GPUS in '' | NoDevFiles) unset GBROKER_GPUS ;; esac
-	for variable in $(inherited); do
+	for variable in `inherited`; do
 		eval "[ -z \"\${$variable+x}\" ] || set -- \"$variable=\$$variable\" \"\$@\""
 	done
 	# What leads to another node is words.
@@ -510,7 +512,7 @@ if [ -n "$ctl" ]; then
 	ours
 	[ -z "$part_of" ] || gather
 fi
-began=$(now)
+began=`now`
 if [ -n "$ctl" ]; then
 	take
 	stopped
@@ -528,8 +530,7 @@ until launch; do
 	esac
 	stopped
 done
-# From here to the wait this shell itself does next to nothing: bash 5.2 loses a trap that comes
-# while it reads a command substitution.
+# From here to the wait this shell itself does next to nothing: TERM is for the program now.
 [ -z "$ctl" ] || running &
 writer=$!
 countdown=

@@ -65,4 +65,8 @@
 // The script is printable ASCII: values stand in single quotes, and any other byte of
 // them is a variable, bNNN for octal NNN. First come the values of the job, then the text of
 // body.sh, which is the same for all.
+//
+// Commands are substituted by back quotes alone. Bash 5.2 reads a $(...) anew when it comes to it, and runs a trap that is due
+// in the middle of that: it reads the trap's command as the rest of the substitution, says "unexpected EOF while looking for
+// matching )", and forgets the trap, the functions that it is in, or all of the script, which then ends with 0.
 package wrapper

@@ -57,7 +57,7 @@ func (q *quoter) bytes() string {
 	var b strings.Builder
 	for c, used := range q.used {
 		if used {
-			fmt.Fprintf(&b, "b%03o=$(printf '\\%03o.') b%03o=${b%03o%%.}\n", c, c, c, c)
+			fmt.Fprintf(&b, "b%03o=`printf '\\%03o.'` b%03o=${b%03o%%.}\n", c, c, c, c)
 		}
 	}
 	return b.String()
