@@ -29,6 +29,7 @@ func (s *System) unblind(ctx context.Context, e *entry) error {
 func (s *System) aliveBlind(ctx context.Context, e *entry, j Job) {
 	v := s.view(e)
 	switch {
+	case j.State == Odd: // nothing is known of it
 	case j.State == Running:
 		control.Take(v.Control, v.ID, control.Supervisor, control.Process{}) // tend tells of it
 	case v.seen == grid.Started && !j.NeverStarted: // put into the queue again: nothing else keeps it from a second start

@@ -226,3 +226,21 @@ func TestBlindFound(t *testing.T) {
 		}
 	})
 }
+
+// From a state that is not known nothing is concluded: what has started and may run on is not removed.
+func TestBlindJobOfAnUnknownState(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		b.config.Blind = true
+		b.start()
+		j := b.job()
+		id := b.submit(j)
+		b.far.change(id, func(k *Job) { k.State, k.Started, k.NeverStarted = Running, control.Now(), false })
+		b.later(time.Minute)
+		b.far.change(id, func(k *Job) { k.State = Odd })
+		b.later(time.Hour)
+		if p := b.progress(j); p.Phase != grid.Started || len(b.far.live()) != 1 {
+			t.Errorf("%+v, left are %+v", p, b.far.live())
+		}
+	})
+}

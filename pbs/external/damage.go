@@ -25,9 +25,13 @@ func (s *System) progressByListing(ctx context.Context, p grid.Progress, e *entr
 		if j.State == Done {
 			continue
 		}
-		p.Local, p.Phase = j.Local, grid.Waiting
-		if j.State == Running {
+		p.Local = j.Local
+		switch j.State {
+		case Odd:
+		case Running:
 			p.Phase, p.Started = grid.Started, j.Started
+		default:
+			p.Phase = grid.Waiting
 		}
 		return p, why
 	}

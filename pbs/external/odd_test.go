@@ -129,3 +129,37 @@ func TestNodesOfOddJobsAreNotFree(t *testing.T) {
 		}
 	})
 }
+
+// A job of ours of an unknown state is not lost: it is listed, and neither handed over again, told to have ended, nor removed; without
+// its control files nothing is known of it.
+func TestOddJobOfOursIsNotLost(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		j, lost := b.job(), b.job()
+		id := b.submit(j)
+		b.far.set(func() { b.far.deaf = true })
+		if _, err := b.Submit(b.Context(), lost); err == nil {
+			t.Fatal("the answer is not lost")
+		}
+		b.far.set(func() { b.far.deaf = false })
+		odd := func(k *Job) { k.State, k.NeverStarted = Odd, false }
+		b.far.change(id, odd)
+		b.far.change("2", odd)
+		b.far.set(func() { b.far.lookless = true })
+		b.later(time.Hour)
+		if all, err := b.Attempts(b.Context()); err != nil || len(all) != 2 {
+			t.Errorf("listed are %v, %v", all, err)
+		}
+		if again, err := b.Submit(b.Context(), lost); err != nil || again != "2" || len(b.far.handed()) != 2 {
+			t.Errorf("it is handed over again as %s, %v", again, err)
+		}
+		if p, err := b.asked(j); err != nil || p.Phase != grid.Waiting {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if err := os.RemoveAll(j.Control); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := b.asked(j); p.Phase != grid.Unknown || p.Local != id || !errors.Is(err, grid.ErrDamaged) {
+			t.Errorf("without control files: %+v, %v", p, err)
+		}
+	})
+}

@@ -44,7 +44,8 @@
 // for are passed over. Everything else is closed: an unknown state, a date, size or duration
 // of another form makes that queue, node, job or reservation unusable (closed, down, of no known
 // state, left out), which the listing tells; who asks for it by its identifier learns nothing. Where
-// such a job runs is kept as far as that can be read.
+// such a job runs is kept as far as that can be read. Where it may be ours, and its mark, name or owner is
+// what cannot be read, the whole output is unreadable.
 // Another key beside the lists makes the whole output unreadable.
 //
 // Of queues that are made step by step enabled, started and queue_type are absent until they

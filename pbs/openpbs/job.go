@@ -33,7 +33,7 @@ func (w words) job(a *attributes) (job, error) {
 	if !ok || user == "" {
 		return j, at("Job_Owner", fmt.Errorf("%.80q is no user@host", a.owner.text()))
 	}
-	j.Name, j.User, j.Mark = a.name.text(), user, mark(a.variables) // first: whose it is, is known whatever comes
+	j.Name, j.User, j.Mark = a.name.text(), user, mark(a.variables)
 	state, known := states[a.state.text()]
 	if !known {
 		return j, at("job_state", fmt.Errorf("%.20q is none of Q H W T M R E B S U F X", a.state.text()))

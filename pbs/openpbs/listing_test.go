@@ -140,6 +140,24 @@ func TestPlacesOfAnOddJob(t *testing.T) {
 	}
 }
 
+// An odd job that may be ours, and does not tell whose it is, leaves nothing to be believed; none of ours is missing without a word.
+func TestOddJobOfOurs(t *testing.T) {
+	t.Parallel()
+	ours := waiting("2.p", "workq", `,"Variable_List":{"GBROKER_ATTEMPT":"o/s.1@1.0#2"}`)
+	for _, c := range []struct {
+		from, to string
+		whose    bool
+	}{
+		{`"Q"`, `"Z"`, true}, {`{"select":"1:ncpus=1"}`, `7`, true}, {`"ctime"`, `"time"`, true}, {`"a@p"`, `"a"`, true},
+		{`"Job_Name":"a",`, ``, false}, {`"Job_Owner":"a@p",`, ``, false}, {`"2.p"`, `"x"`, false}, {`"ctime"`, `"ctime":1,"ctime"`, false}, {`"o/s.1@1.0#2"}`, `"?"},"ctime":1`, false},
+	} {
+		_, list, err := plain(t).jobs([]byte(listOf("Jobs", waiting("1.p", "workq", ""), strings.Replace(ours, c.from, c.to, 1))))
+		if (err == nil) != c.whose || c.whose && (list[1].State != external.Odd || list[1].unread == nil || list[1].Mark != "o/s.1@1.0#2" || list[1].Name != "a" || list[1].User != "a") {
+			t.Errorf("%s as %s: %+v, %v", c.from, c.to, list, err)
+		}
+	}
+}
+
 // A routing queue is what its destinations are together.
 func TestRoutingQueues(t *testing.T) {
 	t.Parallel()

@@ -91,6 +91,7 @@ func (w words) jobs(text []byte) (head, []job, error) {
 	odd := 0
 	h, err := envelope(text, "Jobs", func(id string, s *scanner) error {
 		var j job
+		from := s.at
 		unread, err := s.attempt(func() (err error) {
 			j, err = w.read(id, a, s)
 			return err
@@ -99,6 +100,10 @@ func (w words) jobs(text []byte) (head, []job, error) {
 			j.State, j.End, j.NeverStarted, j.array, j.unread = external.Odd, nil, false, false, unread
 			j.Reason = fmt.Sprintf("not understood: %.200v", unread)
 			odd++
+			whose := isJobID(id) && j.Mark != "" && j.Name != "" && j.User != ""
+			if err == nil && !whose && bytes.Contains(s.text[from:s.at], []byte(markName)) {
+				err = unread // it may be ours, and none of ours may be missing without a word
+			}
 			err = cmp.Or(err, external.Misread(odd, n, unread))
 		}
 		j.Local = grid.LocalID(id)
@@ -124,8 +129,10 @@ func (w words) read(id string, a *attributes, s *scanner) (job, error) {
 	return j, err
 }
 
-// keep has a job that cannot be read where it may run, as far as that can be: what it holds is not free.
+// keep tells of a job that cannot be read whose it is, and where it may run, as far as that can be: what it holds is not free.
 func (w words) keep(j *job, a *attributes) {
+	j.Name, j.Mark = a.name.text(), mark(a.variables)
+	j.User, _, _ = strings.Cut(a.owner.text(), "@")
 	if !a.mayHold() {
 		return
 	}

@@ -17,10 +17,10 @@
 // looked at first. An error, or output that is not exactly of the known form, means that
 // nothing is known. Limits are in hostlist.go. A record of JSON is open by nature: members that
 // are not used are skipped; states, flags and reasons that are not known are errors, but for
-// reasons why a job waits, which are for people. What is wrong with the values of one node, partition, reservation or job of
-// others is of that one, and told, unless most of the list is so: a node is down, a partition takes and starts nothing, a
-// reservation is left out, a job is of no known state, on the nodes that it has as far as they can be read. A reservation of
-// ours, and a job with a mark of ours, makes the whole output unreadable. Text of scontrol is not quoted: a record in
+// reasons why a job waits, which are for people. What is wrong with the values of one node, partition, reservation or job
+// is of that one, and told, unless most of the list is so: a node is down, a partition takes and starts nothing, a
+// reservation of others is left out, a job, ours or not, is of no known state, on the nodes that it has as far as they can be
+// read, and a look at it is an error. A reservation of ours makes the whole output unreadable. Text of scontrol is not quoted: a record in
 // which a used key comes twice is refused, as a job's name or path may imitate one.
 //
 // # What waits, runs and has ended

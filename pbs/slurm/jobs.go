@@ -65,7 +65,7 @@ func parseQueue(text []byte) (jobs []external.Job, release string, err error) {
 			return err
 		}
 		job, err := r.job()
-		if err != nil && !marked(r.Comment) {
+		if err != nil {
 			odd++
 			job, err = r.odd(err), external.Misread(odd, all, err)
 		}
@@ -75,15 +75,10 @@ func parseQueue(text []byte) (jobs []external.Job, release string, err error) {
 	return jobs, release, err
 }
 
-// marked tells a comment that may be a mark of ours.
-func marked(comment string) bool {
-	return word(comment, "./@#-_") && strings.Contains(comment, "/") && strings.Contains(comment, "@") && strings.Contains(comment, "#")
-}
-
-// odd is a job of others that cannot be read: of no known state, on the nodes that it has as far as they can be read.
+// odd is a job that cannot be read: of no known state, on the nodes that it has as far as they can be read. Whose it is every record tells.
 func (r *jobRecord) odd(why error) external.Job {
-	job := external.Job{Local: r.local(), User: (*r.User)[:min(len(*r.User), maxName)], State: external.Odd, Limit: unlimited,
-		Reason: fmt.Sprintf("not understood: %.200v", why)}
+	job := external.Job{Local: r.local(), State: external.Odd, Limit: unlimited, Reason: fmt.Sprintf("not understood: %.200v", why),
+		Name: (*r.Name)[:min(len(*r.Name), maxText)], Mark: r.Comment[:min(len(r.Comment), maxText)], User: (*r.User)[:min(len(*r.User), maxName)]}
 	if r.Limit.n >= 0 && r.Limit.n <= 1<<40 {
 		job.Limit = minutes(r.Limit)
 	}

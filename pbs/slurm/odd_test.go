@@ -19,8 +19,7 @@ const (
 		`"time_limit":2,"job_resources":{"allocated_nodes":[{"nodename":"n1","sockets":{"0":{"cores":{"0":"allocated"}}}}]}}`
 )
 
-// What cannot be read of a job of others is of that job: its state is not known, and the others are seen.
-// Of one of ours nothing may be believed.
+// What cannot be read of a job is of that job: its state is not known, and the others are seen. One of ours is known as ours.
 func TestJobThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	fine := strings.Replace(oddJob, `"job_id":7`, `"job_id":8`, 1)
@@ -53,8 +52,9 @@ func TestJobThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: the other is %+v", name, jobs[1])
 		}
 		ours := strings.Replace(odd, "{", `{"comment":"me/x@1.0#1",`, 1)
-		if jobs, _, err := parseQueue([]byte(oddHead + fine + "," + ours + "]}")); err == nil {
-			t.Errorf("%s of ours is %+v", name, jobs)
+		jobs, _, err = parseQueue([]byte(oddHead + fine + "," + ours + "]}"))
+		if err != nil || jobs[1].State != external.Odd || jobs[1].Mark != "me/x@1.0#1" || jobs[1].Name[0] != 'a' || jobs[1].User[0] != 'b' {
+			t.Errorf("%s of ours is %+v, %v", name, jobs, err)
 		}
 	}
 	most := strings.Repeat(strings.Replace(oddJob, "RUNNING", "DREAMING", 1)+",", 4)

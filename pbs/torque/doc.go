@@ -25,9 +25,9 @@
 // open set (a site may compile in more), and so are the names in Resource_List and
 // resources_used and the words in a node's status: unknown ones are passed over. All else
 // is closed, and what is not known is an error: it is better to know nothing than to
-// misread a state. Of a node that is one node: it counts as down, and is told, unless most nodes are so. Of a job of
-// others it is that job: it is of no known state, where it runs is kept as far as that can be read, it is told, and a look at it is an
-// error. One that carries a mark of ours makes the whole output unreadable.
+// misread a state. Of a node that is one node: it counts as down, and is told, unless most nodes are so. Of a job
+// it is that job, ours or not: it is of no known state, where it runs is kept as far as that can be read, it is told, and a look at it
+// is an error. Only where it may be ours, and its mark, name or owner is what cannot be read, is the whole output unreadable.
 //
 // # Exit codes
 //

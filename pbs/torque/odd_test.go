@@ -29,8 +29,8 @@ func listOf(changed ...string) []byte {
 	return []byte(b.String())
 }
 
-// What cannot be read of a job of others is of that job: its state is not known, it is told, and the others are seen.
-// Of one of ours nothing may be believed, and asked for by name it is not understood.
+// What cannot be read of a job is of that job: its state is not known, it is told, and the others are seen. One of ours is
+// known as ours; where its name or account is what cannot be read, nothing may be believed.
 func TestJobThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const ours = "<submit_args>-v GBROKER_ATTEMPT=me/x@1.0#1</submit_args>"
@@ -51,8 +51,17 @@ func TestJobThatCannotBeRead(t *testing.T) {
 				t.Errorf("%s: %+v", what, j)
 			}
 		}
-		_, err = parseJobs("qstat -x", listOf("", odd+ours))
-		kind(t, what+" of ours", err, grid.ErrUnavailable, "job 2.p")
+		list, err = parseJobs("qstat -x", listOf("", odd+ours))
+		if err != nil || list.jobs[1].State != external.Odd || list.jobs[1].Mark != "me/x@1.0#1" || list.jobs[1].Name != "a" || list.jobs[1].User != "a" {
+			t.Errorf("%s of ours: %+v, %v", what, list, err)
+		}
+	}
+	for what, odd := range map[string]string{
+		"a mark": "<submit_args>-v GBROKER_ATTEMPT=me/x@1.0#1<x></x></submit_args>", "two names": ours + "<Job_Name>a</Job_Name><Job_Name>b</Job_Name>",
+		"two owners": ours + "<Job_Owner>a@p</Job_Owner><Job_Owner>b@p</Job_Owner>", "two identifiers": ours + "<Job_Id>3.p</Job_Id>",
+	} {
+		_, err := parseJobs("qstat -x", listOf("", odd))
+		kind(t, what, err, grid.ErrUnavailable, "the output of")
 	}
 	_, err := parseJobs("qstat -x", listOf(slices.Repeat([]string{"<job_state>Z</job_state>"}, 4)...))
 	kind(t, "most of a list", err, grid.ErrUnavailable, "4 of 4 are not understood")

@@ -61,8 +61,8 @@ func parseJobs(call string, text []byte) (shown, error) {
 	return list, err
 }
 
-// record reads one Job. unread is why it cannot be read, and of no known state then; that of one of ours is an error,
-// as is a job of which not even the identifier is known.
+// record reads one Job. unread is why it cannot be read, and of no known state then. Where not even its identifier is known, or where it
+// may be ours and its mark, name and owner do not tell, that is an error: none of ours may be missing without a word.
 func (s *scanner) record(name []byte, r *record) (unread, err error) {
 	*r = record{}
 	begin := s.at
@@ -72,9 +72,7 @@ func (s *scanner) record(name []byte, r *record) (unread, err error) {
 		known, err := s.attribute(r, name)
 		if err == nil && seen&known != 0 {
 			err = fmt.Errorf("a second <%s> in one job", name)
-			if known == hasState {
-				r.letter = ""
-			}
+			r.contradict(known)
 		}
 		seen |= known
 		if err == nil {
@@ -95,13 +93,28 @@ func (s *scanner) record(name []byte, r *record) (unread, err error) {
 	if unread = cmp.Or(unread, r.complete(s)); unread == nil {
 		return nil, nil
 	}
-	if r.job.Mark != "" || checkID(string(r.job.Local)) != nil {
+	whose := r.job.Mark != "" && r.job.Name != "" && r.job.User != ""
+	if checkID(string(r.job.Local)) != nil || !whose && bytes.Contains(s.text[begin:s.at], []byte(markName)) {
 		s.at = begin
 		return nil, s.fail("job %.40s: %w", r.job.Local, unread)
 	}
 	r.job.State, r.job.End, r.job.NeverStarted, r.job.OurHold = external.Odd, nil, false, false
 	r.job.Reason = fmt.Sprintf("not understood: %.200v", unread)
 	return unread, nil
+}
+
+// contradict forgets what a job says twice, as far as it tells what becomes of it and whose it is.
+func (r *record) contradict(known int) {
+	switch known {
+	case hasState:
+		r.letter = ""
+	case hasName:
+		r.job.Name = ""
+	case hasOwner:
+		r.job.User = ""
+	case hasID:
+		r.job.Local = ""
+	}
 }
 
 // The attributes that every job has, once.
