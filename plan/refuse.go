@@ -100,7 +100,7 @@ func (g *ground) refuseKind(w *work, d *grid.Demand, queue grid.QueueName) *grid
 		system = system || rightArch && (d.System == "" || g.system(n) == d.System)
 	}
 	switch {
-	case len(g.nodes) == 0 && g.shapes.None != "":
+	case len(g.nodes) == 0 && g.shapes.Changing: // some may come
 		return &grid.Refusal{Kind: grid.Temporary, Reason: g.shapes.None}
 	case in.next(0) < 0:
 		return lack(tooFew, w.cores, 0)

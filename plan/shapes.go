@@ -22,7 +22,9 @@ type Shapes struct {
 	Mingles bool
 	// Nameless tells that it cannot be asked for nodes by their names.
 	Nameless bool
-	// None says why there are no nodes, where there are none.
+	// Changing tells that its nodes come and go: that there are none now will pass.
+	Changing bool
+	// None says that there are none, for people.
 	None string
 	// Why is the setting that makes it so, for people.
 	Why string

@@ -54,3 +54,19 @@ func TestNothingIsStarted(t *testing.T) {
 		t.Error("the limit of the default queue does not count")
 	}
 }
+
+// That nodes come and go, and none is there, passes, whatever there is to say of it; a site without any is refused for good.
+func TestNoNodesNow(t *testing.T) {
+	t.Parallel()
+	one := grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}
+	for of, want := range map[Shapes]grid.RefusalKind{
+		{Changing: true}:               grid.Temporary,
+		{Changing: true, None: "none"}: grid.Temporary,
+		{None: "none"}:                 grid.Permanent,
+		{}:                             grid.Permanent,
+	} {
+		if r := Refuse(Snapshot{Shapes: of}, Question{Demand: one, Limit: grid.Minute}); r == nil || r.Kind != want {
+			t.Errorf("without nodes, %+v: refused by %+v", of, r)
+		}
+	}
+}

@@ -137,7 +137,7 @@ func (s *System) Attempts(context.Context) ([]grid.AttemptID, error) {
 	return ids, nil
 }
 
-var shapes = plan.Shapes{Pieces: 1, Why: "a job of a pool runs on one computer", None: "no computer is connected to the pool"}
+var shapes = plan.Shapes{Pieces: 1, Why: "a job of a pool runs on one computer", Changing: true, None: "no computer is connected to the pool"}
 
 // snapshot is what there is, with some of those that wait; s.mu is held.
 func (s *System) snapshot(queue []*entry) plan.Snapshot {
