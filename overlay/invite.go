@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -78,21 +79,46 @@ type joining struct {
 
 // welcome answers it.
 type welcome struct {
-	Why   string `json:"why,omitempty"`   // it was refused
-	Port  string `json:"port,omitempty"`  // why the joining site's addresses cannot be dialled; "" if one can
-	Clock int64  `json:"clock,omitempty"` // milliseconds since the Unix epoch
+	Outcome outcome `json:"outcome,omitempty"`
+	Why     string  `json:"why,omitempty"`   // it was refused, for people
+	Port    string  `json:"port,omitempty"`  // why the joining site's addresses cannot be dialled, for people
+	Clock   int64   `json:"clock,omitempty"` // milliseconds since the Unix epoch
+}
+
+// outcome is what became of a wish to join. The numbers are sent: append only.
+type outcome uint8
+
+const (
+	untold    outcome = iota // by a broker of before, which sends only the texts that belong to it
+	admitted                 // and dialled, or nothing is to be dialled
+	undialled                // admitted, though none of its addresses can be dialled
+	notAdmitted
+)
+
+// told is the outcome; that of a broker of before, or of a later one that knows others, is read from which texts there are.
+func (w welcome) told() outcome {
+	switch {
+	case w.Outcome > untold && w.Outcome <= notAdmitted:
+		return w.Outcome
+	case w.Why != "":
+		return notAdmitted
+	case w.Port != "":
+		return undialled
+	}
+	return admitted
 }
 
 // Joined tells how a join went.
 type Joined struct {
-	Port  string        // why the inviting side cannot dial this one; "" if it can, or nothing is to be dialled
-	Ahead time.Duration // of the clock over there
+	Undialled bool          // the inviting side cannot dial this one, which has told it addresses
+	Port      string        // why not, for people
+	Ahead     time.Duration // of the clock over there
 }
 
 // Trouble is what an administrator should know of it; "" is nothing.
 func (j Joined) Trouble() string {
 	var list []string
-	if j.Port != "" {
+	if j.Undialled {
 		list = append(list, "firewall: this site cannot be dialled from there: "+j.Port+". Open that port here for the other site; till then it works as long as this site can dial it")
 	}
 	if j.Ahead.Abs() > clockLimit {
@@ -148,7 +174,8 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 	if err := readLine(stream, &answer); err != nil {
 		return Joined{}, i.unfit(err)
 	}
-	if answer.Why != "" {
+	how := answer.told()
+	if how == notAdmitted {
 		return Joined{}, fmt.Errorf("%w: the site %s refuses: %.300s", grid.ErrForbidden, i.Site, answer.Why)
 	}
 	trip := time.Since(sent)
@@ -156,7 +183,7 @@ func Join(ctx context.Context, key Key, i Invitation, site grid.SiteName, addres
 	if ahead < 0 && ahead > -trip { // it said its time somewhere in the round trip
 		ahead = 0
 	}
-	return Joined{Port: answer.Port, Ahead: ahead}, nil
+	return Joined{Undialled: how == undialled, Port: answer.Port, Ahead: ahead}, nil
 }
 
 // admit serves one who has shown the secret of an invitation.
@@ -175,14 +202,16 @@ func (s *session) admit(stream network.Stream) {
 	if err := readLine(stream, &j); err != nil {
 		return
 	}
-	answer := welcome{Clock: time.Now().UnixMilli()}
+	answer := welcome{Outcome: admitted, Clock: time.Now().UnixMilli()}
 	m := grid.Member{Name: j.Site, Peer: grid.PeerID(p.String()), Addresses: usable(j.Addresses), Send: true, DefaultBandwidth: grid.DefaultBandwidth}
 	if err := s.config.Admit(secret, m); err != nil {
-		answer.Why = err.Error()
+		answer.Outcome, answer.Why = notAdmitted, cmp.Or(err.Error(), "no") // one of before reads the text
 		answer.Why = answer.Why[:min(len(answer.Why), 500)]
 	} else {
 		s.log.Info("a site has joined by an invitation", zap.String("site", string(m.Name)), zap.String("peer", string(m.Peer)))
-		answer.Port = tryPorts(s.ctx, m.Addresses, neighbourhood(stream.Conn().RemoteMultiaddr()))
+		if err := tryPorts(s.ctx, m.Addresses, neighbourhood(stream.Conn().RemoteMultiaddr())); err != nil {
+			answer.Outcome, answer.Port = undialled, err.Error()
+		}
 	}
 	if err := writeLine(stream, answer); err != nil {
 		s.log.Debug("answering one who joins", zap.Error(err))
@@ -192,10 +221,10 @@ func (s *session) admit(stream network.Stream) {
 	stream.Read(make([]byte, 1)) // it hangs up when it has the answer
 }
 
-// tryPorts tells why none of some addresses takes a connection; "" where one does, or there are none. Who is invited chooses
+// tryPorts tells why none of some addresses takes a connection; nil where one does, or there are none. Who is invited chooses
 // the addresses, so only a few are tried, and those alone at which he is himself: nobody else's ports are shown to him.
-func tryPorts(ctx context.Context, addresses []string, at netip.Prefix) string {
-	why, tried := "", 0
+func tryPorts(ctx context.Context, addresses []string, at netip.Prefix) (why error) {
+	tried := 0
 	for _, a := range addresses {
 		m, err := ma.NewMultiaddr(a)
 		if err != nil {
@@ -203,9 +232,7 @@ func tryPorts(ctx context.Context, addresses []string, at netip.Prefix) string {
 		}
 		there, err := resolved(ctx, m, at)
 		if err != nil {
-			if why == "" {
-				why = err.Error()
-			}
+			why = cmp.Or(why, err)
 			continue
 		}
 		if tried++; tried > maxPorts {
@@ -216,9 +243,9 @@ func tryPorts(ctx context.Context, addresses []string, at netip.Prefix) string {
 		cancel()
 		if err == nil {
 			c.Close()
-			return ""
+			return nil
 		}
-		why = shut(a, err)
+		why = errors.New(shut(a, err))
 	}
 	return why
 }

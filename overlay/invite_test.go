@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -87,7 +88,7 @@ func TestInvitation(t *testing.T) {
 	here := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", l.Addr().(*net.TCPAddr).Port)
 	defer l.Close()
 	joined, err := Join(t.Context(), guest.key, i, "guest", []string{here})
-	if err != nil || joined.Port != "" || joined.Ahead.Abs() > 5*time.Second {
+	if err != nil || joined.Undialled || joined.Port != "" || joined.Ahead.Abs() > 5*time.Second {
 		t.Fatalf("joining: %+v, %v", joined, err)
 	}
 	if len(came) != 1 || came[0].Name != "guest" || came[0].Peer != guest.peer() || came[0].Addresses[0] != here {
@@ -107,7 +108,7 @@ func TestInvitation(t *testing.T) {
 	open = []GridKey{again.Secret}
 	mu.Unlock()
 	here = unheard(t)
-	if joined, err = Join(t.Context(), newBroker(t, "shut").key, again, "shut", []string{here}); err != nil || !strings.Contains(joined.Trouble(), "firewall") {
+	if joined, err = Join(t.Context(), newBroker(t, "shut").key, again, "shut", []string{here}); err != nil || !joined.Undialled || !strings.Contains(joined.Trouble(), "firewall") {
 		t.Errorf("a site that cannot be dialled: %+v, %v", joined, err)
 	}
 	other := again
@@ -239,8 +240,46 @@ func TestPortsOfTheInvited(t *testing.T) {
 		{append(slices.Repeat([]string{shut}, maxPorts), open), own, "refused"},
 	} {
 		why := tryPorts(t.Context(), c.addresses, c.at)
-		if c.why == "" && why != "" || !strings.Contains(why, c.why) {
-			t.Errorf("%v from %v: %q, want %q", c.addresses, c.at, why, c.why)
+		if (why == nil) != (c.why == "") || why != nil && !strings.Contains(why.Error(), c.why) {
+			t.Errorf("%v from %v: %v, want %q", c.addresses, c.at, why, c.why)
 		}
+	}
+}
+
+// What became of one who joins is told by a number, whatever the texts are; a broker of before has only them, and reads only them.
+func TestOutcomeOfAJoin(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]outcome{
+		`{"outcome":1,"clock":7}`:                admitted,
+		`{"outcome":2}`:                          undialled,
+		`{"outcome":3}`:                          notAdmitted,
+		`{"outcome":1,"why":"but","port":"and"}`: admitted,
+		`{"why":"the code was used already"}`:    notAdmitted, // of before
+		`{"port":"a firewall"}`:                  undialled,
+		`{"clock":7}`:                            admitted,
+		`{"outcome":9,"why":"of a later one"}`:   notAdmitted,
+		`{"outcome":9}`:                          admitted,
+	} {
+		var w welcome
+		if err := json.Unmarshal([]byte(text), &w); err != nil || w.told() != want {
+			t.Errorf("%s is read as %d (%v), want %d", text, w.told(), err, want)
+		}
+	}
+	if text := (Joined{Undialled: true}).Trouble(); !strings.Contains(text, "firewall") {
+		t.Errorf("a site that cannot be dialled for no reason told: %q", text)
+	}
+}
+
+// A site that refuses without a text has refused.
+func TestRefusedToJoinWithoutAWord(t *testing.T) {
+	t.Parallel()
+	host, guest := newBroker(t, "host"), newBroker(t, "guest")
+	i := NewInvitation("host", host.peer(), host.where, time.Now().Add(time.Hour))
+	c := host.config()
+	c.Invitations = func() []GridKey { return []GridKey{i.Secret} }
+	c.Admit = func(GridKey, grid.Member) error { return errors.New("") }
+	host.run(c)
+	if joined, err := Join(t.Context(), guest.key, i, "guest", nil); !errors.Is(err, grid.ErrForbidden) {
+		t.Errorf("it has joined: %+v, %v", joined, err)
 	}
 }
