@@ -274,11 +274,12 @@ func TestOutcomeOfAJoin(t *testing.T) {
 func TestRefusedToJoinWithoutAWord(t *testing.T) {
 	t.Parallel()
 	host, guest := newBroker(t, "host"), newBroker(t, "guest")
-	i := NewInvitation("host", host.peer(), host.where, time.Now().Add(time.Hour))
+	i := NewInvitation("host", host.peer(), nil, time.Now().Add(time.Hour))
 	c := host.config()
 	c.Invitations = func() []GridKey { return []GridKey{i.Secret} }
 	c.Admit = func(GridKey, grid.Member) error { return errors.New("") }
 	host.run(c)
+	i.Addresses = host.where
 	if joined, err := Join(t.Context(), guest.key, i, "guest", nil); !errors.Is(err, grid.ErrForbidden) {
 		t.Errorf("it has joined: %+v, %v", joined, err)
 	}
