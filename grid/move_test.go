@@ -43,27 +43,31 @@ func reached(from State, by Word) string {
 	return strings.Join(list, " ")
 }
 
-// The document shows the table that the code uses.
+// The document shows the tables that the code uses.
 func TestTheDiagramIsTheTable(t *testing.T) {
 	t.Parallel()
-	const file, begin, end = "../docs/protocol.md", "<!-- states: made by go test ./grid -update -->\n", "<!-- states end -->\n"
-	text, err := os.ReadFile(file)
+	const file = "../docs/protocol.md"
+	read, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, found := strings.Cut(string(text), begin)
-	shown, tail, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no diagram of the states", file)
+	text := string(read)
+	for name, made := range map[string]string{"states": diagram(), "reservations": reservationTableText()} {
+		begin, end := "<!-- "+name+": made by go test ./grid -update -->\n", "<!-- "+name+" end -->\n"
+		head, rest, found := strings.Cut(text, begin)
+		shown, tail, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			t.Fatalf("%s has no table of the %s", file, name)
+		}
+		text = head + begin + made + end + tail
+		if shown != made && !*update {
+			t.Errorf("%s shows other %s than the table: go test ./grid -update", file, name)
+		}
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(head+begin+diagram()+end+tail), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if shown != diagram() {
-		t.Errorf("%s shows another machine than the table: go test ./grid -update", file)
 	}
 }
 

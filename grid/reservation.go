@@ -2,7 +2,6 @@ package grid
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -37,6 +36,8 @@ func (k ReservationKind) String() string {
 //
 //	TENTATIVE ─► CONFIRMED ◄─► BOUND ─► ACTIVE ─► RELEASED
 //	    └► EXPIRED    └──────────┴──────────┴───► RELEASED, LOST
+//
+// It changes by [ReservationState.Become] alone.
 type ReservationState uint8
 
 // The states. The numbers are stored and sent: append only.
@@ -60,20 +61,6 @@ func (s ReservationState) Over() bool { return s >= Released && s <= Reservation
 
 func (s ReservationState) String() string {
 	return reservationStates[min(int(s), len(reservationStates)-1)]
-}
-
-// reservationMoves are all changes of state that there are.
-var reservationMoves = [...][]ReservationState{
-	0:         {Tentative},
-	Tentative: {Confirmed, Released, Expired, ReservationLost},
-	Confirmed: {Bound, Released, ReservationLost},
-	Bound:     {Confirmed, Active, Released, ReservationLost},
-	Active:    {Released, ReservationLost},
-}
-
-// CanBecome reports that there is such a change of state. A state may always stay.
-func (s ReservationState) CanBecome(t ReservationState) bool {
-	return s == t || int(s) < len(reservationMoves) && slices.Contains(reservationMoves[s], t)
 }
 
 // Holding is how far the batch system has come with a reservation of nodes.

@@ -71,11 +71,16 @@ func (b *Book) Changed() (changed []grid.Reservation, gone []grid.ReservationID)
 
 // become changes the state, of which the holder is told.
 func (b *Book) become(r *grid.Reservation, s grid.ReservationState, now grid.Tick, why string) {
-	if !r.State.CanBecome(s) {
-		panic(fmt.Sprintf("reserve: %s is %v and cannot become %v", r.ID, r.State, s))
-	}
-	r.State, r.Reason = s, why
+	b.set(r, s, now, why)
 	r.Seq++
+}
+
+// set changes the state without a word to the holder.
+func (b *Book) set(r *grid.Reservation, s grid.ReservationState, now grid.Tick, why string) {
+	if err := r.State.Become(s, grid.TheBook); err != nil {
+		panic(fmt.Sprintf("reserve: %s: %v", r.ID, err))
+	}
+	r.Reason = why
 	b.changed[r.ID] = true
 	if !s.Over() {
 		return

@@ -33,8 +33,9 @@ func (b *Book) Confirm(now grid.Tick, id grid.ReservationID, holder grid.PeerID,
 func (b *Book) Release(now grid.Tick, id grid.ReservationID, holder grid.PeerID, why string) grid.Reservation {
 	is := b.found(now, id, holder)
 	if is == nil && b.all[id] == nil && b.remembered(holder) < maxRemembered {
-		is = &grid.Reservation{ID: id, Kind: grid.NodesReserved, Holder: grid.User{Home: holder}, Made: now, State: grid.Released, Reason: why, Ended: now}
-		b.all[id], b.changed[id] = is, true
+		is = &grid.Reservation{ID: id, Kind: grid.NodesReserved, Holder: grid.User{Home: holder}, Made: now}
+		b.all[id] = is
+		b.set(is, grid.Released, now, why)
 	}
 	if is == nil {
 		return grid.Reservation{ID: id}

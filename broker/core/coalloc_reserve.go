@@ -250,8 +250,8 @@ func (s *coallocation) onReserved(from grid.PeerID, m wire.Reserved) {
 		return
 	}
 	a.heard[p.Reservation] = s.wholes.instant()
-	if m.Of == wire.KindReserve && m.Refusal != nil && p.Heard == 0 && (m.Reservation.State == 0 || m.Reservation.State.Over()) {
-		p.Heard = grid.Released
+	refused := m.Of == wire.KindReserve && m.Refusal != nil && (m.Reservation.State == 0 || m.Reservation.State.Over())
+	if refused && p.Heard == 0 && p.Heard.Become(grid.Released, grid.Unnumbered) == nil {
 		if a.rec.State == grid.Reserving && p.Round == a.rec.Round {
 			s.refusedBy(a, p, m.Refusal.Reason)
 		} else {
@@ -314,13 +314,12 @@ func (s *coallocation) holder(from grid.PeerID, id grid.ReservationID) (*allocat
 	return nil, nil
 }
 
-// heardOf takes a state that is no older than what was heard.
+// heardOf takes a state, if there is such a move by words that may be of before.
 func (s *coallocation) heardOf(a *allocation, p *grid.AllocatedPart, state grid.ReservationState, why string) {
 	s.stale[a.rec.Of] = true
-	if state == 0 || state == p.Heard || p.Heard.Over() || state < p.Heard && !(state == grid.Confirmed && p.Heard == grid.Bound) {
+	if state == p.Heard || p.Heard.Become(state, grid.Unnumbered) != nil {
 		return
 	}
-	p.Heard = state
 	if isConfirmed(p) {
 		a.said[saying{sayConfirm, p.Reservation}] = repeated{next: s.wholes.instant() + s.cfg.Lease/3}
 	}

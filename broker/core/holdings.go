@@ -157,7 +157,9 @@ func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
 	r := m.Reservation
 	if is := c.all[id]; r.State == 0 && is != nil && is.Site == from {
 		r = *is
-		r.State, r.Reason = grid.Released, "its site does not know it"
+		if r.State.Become(grid.Released, grid.TheSite) == nil {
+			r.Reason = "its site does not know it"
+		}
 	}
 	r.Site = from
 	switch {
@@ -217,19 +219,23 @@ func (c *holdings) done(id grid.ReservationID, w Answer) {
 }
 
 // heard keeps what a site said of a reservation there. Its end is the last word, also of a site whose journal, and with it the number
-// of its words, was put back.
+// of its words, was put back. One that takes it for less than users were told is asked to confirm it again.
 func (c *holdings) heard(from grid.PeerID, r grid.Reservation) {
 	if from == c.cfg.Self || r.State == 0 {
 		return
 	}
+	was := grid.Reservation{Site: from, Made: c.now}
 	if is := c.all[r.ID]; is != nil {
-		if is.Site != from || is.State.Over() || r.Seq <= is.Seq && !r.State.Over() {
-			return
-		}
-		r.Made = is.Made
-	} else {
-		r.Made = c.now
+		was = *is
 	}
+	if was.Site != from || was.State.Over() || r.Seq <= was.Seq && was.State != 0 && !r.State.Over() {
+		return
+	}
+	if was.State.Become(r.State, grid.TheSite) != nil {
+		c.holdOn(r.ID, from)
+		return
+	}
+	r.Made = was.Made
 	r.Site, r.Holding = from, grid.NotPlaced // that is its site's
 	if r.State.Over() {
 		r.Ended = c.now
@@ -296,10 +302,8 @@ func (c *holdings) due() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.all)) {
 		r := c.all[id]
-		if !r.State.Over() && c.now > r.End+grid.Hour {
-			r.State, r.Reason, r.Ended = grid.Released, "its time is over, and its site is silent", c.now
-			saved := *r
-			c.emit(Save{grid.Saved(&saved)})
+		if c.now > r.End+grid.Hour {
+			c.over(r, "its time is over, and its site is silent")
 		}
 		if r.State.Over() && c.now >= r.Ended+keepHolding {
 			delete(c.all, id)

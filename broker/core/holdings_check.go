@@ -14,9 +14,16 @@ import (
 // recounted: the journal of a site was rolled back, as it says until it has heard all.
 func (c *holdings) recounted(from grid.PeerID, _ wire.Recount) {
 	for _, id := range slices.Sorted(maps.Keys(c.all)) {
-		if r := c.all[id]; r.Site == from && r.State != grid.Tentative && !r.State.Over() && c.asks[id] == nil {
-			c.askFor(id, &holdingAsk{to: from, m: wire.Confirm{ID: id, Sent: c.now}, check: true})
+		if r := c.all[id]; r.Site == from && r.State != grid.Tentative && !r.State.Over() {
+			c.holdOn(id, from)
 		}
+	}
+}
+
+// holdOn has a site confirm once more what it may have lost, unless it is being asked for something.
+func (c *holdings) holdOn(id grid.ReservationID, site grid.PeerID) {
+	if c.asks[id] == nil {
+		c.askFor(id, &holdingAsk{to: site, m: wire.Confirm{ID: id, Sent: c.now}, check: true})
 	}
 }
 
@@ -29,9 +36,17 @@ func (c *holdings) isAsked(id grid.ReservationID) bool {
 // giveUp: what no user was told of is not his. What its site still says of it is answered so, should this word be lost.
 func (c *holdings) giveUp(site grid.PeerID, id grid.ReservationID, why string) {
 	c.send(site, wire.Release{ID: id, Why: why})
-	if r := c.all[id]; r != nil && !r.State.Over() {
-		r.State, r.Reason, r.Ended = grid.Released, why, c.now
-		saved := *r
-		c.emit(Save{grid.Saved(&saved)})
+	if r := c.all[id]; r != nil {
+		c.over(r, why)
 	}
+}
+
+// over: this broker waits for a reservation no longer.
+func (c *holdings) over(r *grid.Reservation, why string) {
+	if r.State.Over() || r.State.Become(grid.Released, grid.TheHolder) != nil {
+		return
+	}
+	r.Reason, r.Ended = why, c.now
+	saved := *r
+	c.emit(Save{grid.Saved(&saved)})
 }

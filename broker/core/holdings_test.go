@@ -151,6 +151,30 @@ func TestHoldingsAtASiteThatForgets(t *testing.T) {
 	}
 }
 
+// A site follows its journal, and its holder the site, but for what users were told to be confirmed: the site, whose journal was put back to before
+// that, is asked to confirm it again, and not while it is asked for something else.
+func TestAWordThatATableLacks(t *testing.T) {
+	t.Parallel()
+	of := grid.User{Home: me, Name: "alice"}
+	for _, has := range []grid.ReservationState{grid.Tentative, grid.Confirmed, grid.Bound, grid.Active} {
+		for said := grid.Tentative; said <= grid.ReservationLost; said++ {
+			m, a := holder(t, grid.Reservation{ID: "r1", Site: her, Holder: of, State: has, Seq: 5, End: 2_000_000})
+			word := Message{her, wire.ReservationWord{Reservation: grid.Reservation{ID: "r1", Holder: of, State: said, Seq: 9, End: 2_000_000}}}
+			want, did := said, "Save, ReservationAck>b"
+			if said == grid.Tentative && has != said {
+				want, did = has, "Confirm>b, ReservationAck>b"
+			}
+			a.want(word, did)
+			if r := m.all["r1"]; r.State != want {
+				t.Errorf("%v, and then %v: it is %v", has, said, r.State)
+			}
+			if want != said {
+				a.want(word, "ReservationAck>b")
+			}
+		}
+	}
+}
+
 // Who asks for more reservations all the time puts off no answer to who waits for a site that is silent.
 func TestAReservationAmongMany(t *testing.T) {
 	t.Parallel()

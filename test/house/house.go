@@ -1,6 +1,6 @@
 // Package house checks how the code is laid out: which package may import which
 // ([Layers]), what the pure packages may not touch ([Purity]), what programs do without
-// ([Links]), that all of it is one module ([Modules]), how long a file may be ([Lengths]), and a short list of bans, each with its reason ([Bans]).
+// ([Links]), that all of it is one module ([Modules]), how long a file may be ([Lengths]), that the state of a reservation is moved by its table ([Moved]), and a short list of bans, each with its reason ([Bans]).
 //
 // # Layers
 //

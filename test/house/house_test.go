@@ -25,7 +25,7 @@ func list(t *testing.T, dir string) []Package {
 func breaches(t *testing.T, packages []Package) []string {
 	t.Helper()
 	var all []Breach
-	for _, check := range []func([]Package) ([]Breach, error){Layers, Links, Purity, Bans, Lengths} {
+	for _, check := range []func([]Package) ([]Breach, error){Layers, Links, Purity, Bans, Lengths, Moved} {
 		more, err := check(packages)
 		if err != nil {
 			t.Fatal(err)
