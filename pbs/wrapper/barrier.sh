@@ -50,49 +50,33 @@ spans() {
 # the mpirun of all sites may listen, unless it stays within its site
 arrive() {
 	address= meeting= taken=
-	[ -z "$parallel" ] || ! free || meeting=`uname -n`:$port taken=$port
+	[ -z "$parallel" ] || ! free || meeting=$machine:$port taken=$port
 	if [ -z "$parallel" ] || spans; then
-		free && address=`uname -n`:$port
+		free && address=$machine:$port
 	fi
 	entries=`slots | spread | awk '$1 != last { if (n) printf "%s:%d ", last, n; last = $1; n = 0 }
-		{ n++ } END { if (n) printf "%s:%d", last, n }'`
-	write arrived "at `now`$nl`name $$`${nl}address $address${nl}hosts $entries${meeting:+${nl}rendezvous $meeting}" &&
+		{ n++ } END { if (n) printf "%s:%d", last, n }'` || return 1
+	now
+	name $$
+	write arrived "at $now$nl$named${nl}address $address${nl}hosts $entries${meeting:+${nl}rendezvous $meeting}" &&
 		mv -f "$tmp" "$ctl/arrived.$suffix" 2>/dev/null
 }
 
 # gather: the barrier. It is left when all have arrived; nothing has run where it ends here.
 gather() {
 	tries=0
-	until arrive; do
-		tries=$((tries + 1))
-		if [ -n "$told" ] || [ $tries -ge 60 ]; then
-			say "$ctl cannot be written: nothing is started"
-			exit 74
-		fi
-		sleep 1
-	done
+	until arrive; do again; done
 	up
-	left=$(((part_until - `now`) / 1000))
+	now
+	left=$(((part_until - now) / 1000))
 	[ "$left" -le "$part_longest" ] || left=$part_longest # it came before its start
 	patience=$((upside + left))
 	until there go; do
-		if [ -n "$told" ]; then
-			say 'it was told to end before the others had arrived: nothing is started'
-			exit 143
-		fi
-		if there start; then
-			say 'its start token is taken: nothing is started'
-			exit 75
-		fi
-		if ! there submit; then # its folder is gone, or made again
-			say "this attempt was not submitted out of $ctl as it is now: nothing is started"
-			exit 75
-		fi
+		heed
+		! there start || leave 75 'its start token is taken'
+		there submit || leave 75 "this attempt was not submitted out of $ctl as it is now" # its folder is gone, or made again
 		up
-		if [ "$upside" -ge "$patience" ]; then
-			say 'nobody said that the others have arrived: nothing is started'
-			exit 69
-		fi
+		[ "$upside" -lt "$patience" ] || leave 69 'nobody said that the others have arrived'
 		rest
 	done
 }
@@ -104,8 +88,8 @@ meet() {
 	awk '$1 == "site" { site = $2 }
 		$1 == "hosts" { for (i = 2; i <= NF; i++) { split($i, h, ":"); for (k = 0; k < h[2]; k++) print h[1], site } }' \
 		"$ctl/go.$suffix" >"$tmp" && mv -f "$tmp" "$all_hosts" || return 1
-	head=`awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix"`
-	rendezvous=`awk '$1 == "site" && n++ { exit } ($1 == "address" || $1 == "rendezvous") && $2 { at = $2 } END { print at }' "$ctl/go.$suffix"`
+	head=`awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix"` || return 1
+	rendezvous=`awk '$1 == "site" && n++ { exit } ($1 == "address" || $1 == "rendezvous") && $2 { at = $2 } END { print at }' "$ctl/go.$suffix"` || return 1
 	if [ -n "$parallel" ] && awk '$1 == "address" && $2 == "" { exit 1 }' "$ctl/go.$suffix"; then
 		one_world=yes
 	fi

@@ -4,28 +4,38 @@
 unset CDPATH IFS
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
-here=`uname -n`.$$
+machine=`uname -n`
+here=$machine.$$
 
 say() { printf '%s gbroker wrapper: %s\n' "$attempt" "$1" >&2; }
 
-# now: milliseconds since 1970
+# leave CODE WHY: goes before anything has run
+leave() {
+	say "$2: nothing is started"
+	exit "$1"
+}
+
+# heed: goes if TERM came before anything has run. A TERM to all of us ends the commands of this shell too, so what did not
+# succeed is no reason of its own then.
+heed() { [ -z "$told" ] || leave 143 'it was told to end'; }
+
+# now: milliseconds since 1970, in $now: a number, whatever becomes of the commands
 now() {
-	ms=`date +%s%3N`
-	case $ms in '' | *[!0-9]*) ms=`date +%s`000 ;; esac
-	echo "$ms"
+	now=`date +%s%3N`
+	case $now in '' | *[!0-9]*) now=`date +%s`000 ;; esac
 }
 
 # rest: a short pause
 rest() { sleep 0.1 2>/dev/null || sleep 1; }
 
-# name PID: the lines by which control files name a process
+# name PID: the lines by which control files name a process, in $named
 name() {
 	start=0 boot=
 	if { read -r stat <"/proc/$1/stat" && read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null; then
 		set -- "$1" ${stat##*) }
 		start=${21}
 	fi
-	printf 'pid %s\nstart %s\nboot %s' "$1" "$start" "$boot"
+	named="pid $1${nl}start $start${nl}boot $boot"
 }
 
 # write KIND LINES: a control file under a temporary name, which becomes $tmp
@@ -82,8 +92,8 @@ finish() {
 	trap '' TERM
 	if [ -n "$ctl" ]; then
 		detail=`printf '%.1900s' "$4" | tr '\000-\037\177' ' '`
-		lines=`now`
-		lines="at $lines${nl}code $1${nl}signal $2${nl}cause $3${nl}detail $detail"
+		now
+		lines="at $now${nl}code $1${nl}signal $2${nl}cause $3${nl}detail $detail"
 		tries=0
 		until ended "$lines"; do
 			tries=$((tries + 1))
@@ -103,11 +113,12 @@ never() { finish 126 0 never-ran "$1"; }
 # who: cause and detail of a TERM
 who() {
 	ls "$ctl" >/dev/null 2>&1 # a network file system looks again
+	now
 	if [ -n "$ctl" ] && [ -e "$ctl/kill.$suffix" ]; then
 		cause=request detail='ended on request'
 	elif [ -n "$alone" ]; then
 		cause=alone detail="nobody said within $part_words that the other parts of its job had begun"
-	elif [ $((`now` - began)) -ge "$limit" ]; then
+	elif [ $((now - began)) -ge "$limit" ]; then
 		cause=walltime detail="it ran for its limit of $limit_words"
 	else
 		cause=disappeared detail='the batch system told it to end, but not by the broker: was it cancelled by hand, or the machine shut down?'
@@ -123,49 +134,36 @@ stopped() {
 
 # ours: goes unless this attempt may still start out of its control directory
 ours() {
-	if [ ! -d "$ctl" ]; then
-		say "there is no control directory $ctl: nothing is started"
-		exit 75
-	fi
+	[ -d "$ctl" ] || leave 75 "there is no control directory $ctl"
 	if ! submitted; then
 		ls "$ctl" >/dev/null 2>&1
 		sleep 1
-		if ! submitted; then
-			say "this attempt was not submitted out of $ctl as it is now: nothing is started"
-			exit 75
-		fi
+		submitted || leave 75 "this attempt was not submitted out of $ctl as it is now"
 	fi
 	for kind in run usage end hosts; do # its token may be lost: any trace of a start counts
-		if [ -e "$ctl/$kind.$suffix" ]; then
-			say 'it has started before: nothing is started'
-			exit 75
-		fi
+		[ ! -e "$ctl/$kind.$suffix" ] || leave 75 'it has started before'
 	done
 }
 
 # take: takes the start token, or goes
 take() {
-	self=`name $$`
+	name $$
 	tries=0
-	while ! write start "holder supervisor${nl}at $began${nl}$self"; do
+	until write start "holder supervisor${nl}at $began${nl}$named" && { sync "$tmp" 2>/dev/null; appear start; }; do
 		rm -f "$tmp"
-		tries=$((tries + 1))
-		if [ -n "$told" ] || [ $tries -ge 60 ]; then
-			say "$ctl cannot be written: nothing is started"
-			exit 74
-		fi
-		sleep 1
+		! there start || leave 75 'its start token is taken'
+		again
 	done
-	sync "$tmp" 2>/dev/null
-	if ! appear start; then
-		say 'its start token is taken: nothing is started'
-		exit 75
-	fi
 	sync "$ctl" 2>/dev/null
-	if ! submitted; then # the folder was thrown away between the two
-		say "$ctl was made again meanwhile: nothing is started"
-		exit 75
-	fi
+	submitted || leave 75 "$ctl was made again meanwhile" # the folder was thrown away between the two
+}
+
+# again: a pause before what could not be written is tried again, up to a minute of $tries
+again() {
+	heed
+	tries=$((tries + 1))
+	[ $tries -lt 60 ] || leave 74 "$ctl cannot be written"
+	sleep 1
 }
 
 # into FOLDER WHAT: goes from the top of the sandbox into a folder in it, which is made where
@@ -234,7 +232,7 @@ files() {
 slots() {
 	if [ -n "$SLURM_JOB_NODELIST" ]; then
 		nodes=`scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null`
-		[ -n "$nodes" ] || nodes=${SLURMD_NODENAME:-`uname -n`}
+		[ -n "$nodes" ] || nodes=${SLURMD_NODENAME:-$machine}
 		set --
 		for group in `printf '%s' "${SLURM_TASKS_PER_NODE:-1}" | tr ',' ' '`; do
 			times=1 tasks=${group%%\(*}
@@ -249,7 +247,7 @@ slots() {
 	elif [ -r "$PBS_NODEFILE" ]; then
 		cat "$PBS_NODEFILE"
 	else
-		uname -n
+		echo "$machine"
 	fi
 }
 
@@ -274,7 +272,9 @@ host() {
 running() {
 	trap '' TERM
 	exec 3<&- 4>&- 5>&-
-	write run "at `now`$nl`name $child`" && mv -f "$tmp" "$ctl/run.$suffix" 2>/dev/null || rm -f "$tmp"
+	now
+	name "$child"
+	write run "at $now$nl$named" && mv -f "$tmp" "$ctl/run.$suffix" 2>/dev/null || rm -f "$tmp"
 }
 
 # explain NAME LABEL: gives 1, and the reason in $why, where a file cannot be executed
@@ -446,6 +446,7 @@ launch() {
 		why="limits of processes cannot be set: there is no prlimit (util-linux) here"
 		return 1
 	fi
+	[ -z "$told" ] || return 1 # what was found may have been cut short
 	default=
 	env --default-signal true 2>/dev/null && default=--default-signal
 	(
@@ -508,11 +509,12 @@ inherit() {
 # --------------------------------------------------------------------------------------
 
 if [ -n "$ctl" ]; then
-	[ -z "$told" ] || exit 143
+	heed
 	ours
 	[ -z "$part_of" ] || gather
 fi
-began=`now`
+now
+began=$now
 if [ -n "$ctl" ]; then
 	take
 	stopped

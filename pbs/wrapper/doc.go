@@ -13,8 +13,8 @@
 //     where its token is taken meanwhile, with 143 where it is told to end, and with 69 by itself a
 //     minute after its start and its grace. Nothing has run then.
 //  2. It takes the start token by link(2). Where that is taken it ends with 75; where the
-//     control directory cannot be written, with 74. Then it looks for submit once more. Nothing
-//     has run where it ends here.
+//     control directory cannot be written, with 74; where it is told to end before it has it, with 143. Then it
+//     looks for submit once more. Nothing has run where it ends here.
 //  3. It opens the program's files in the sandbox, writes the host file, and starts the
 //     program with exactly the environment of the Spec and, from the batch system, HOME,
 //     USER, LOGNAME, TMPDIR and what names its GPUs (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES)

@@ -37,13 +37,19 @@ const commands = "awk cat date dd env grep ln ls mkdir mv od rm sed sleep sync t
 func TestTermAtEachCommand(t *testing.T) {
 	t.Parallel()
 	overShells(t, func(t *testing.T, shell []string) {
-		for nth := 1; termAt(t, shell, nth); nth++ {
+		for whom, process := range map[string]string{"the wrapper": `"$leader"`, "all": "0"} { // batch systems do the one or the other
+			t.Run(whom, func(t *testing.T) {
+				t.Parallel()
+				for nth := 1; termAt(t, shell, nth, process); nth++ {
+				}
+			})
 		}
 	})
 }
 
-// termAt runs a part whose others have arrived, and sends TERM with the wrapper's nth command. It tells whether there are so many.
-func termAt(t *testing.T, shell []string, nth int) bool {
+// termAt runs a part whose others have arrived, and sends TERM to a process, a word of the shell, with the wrapper's nth command.
+// It tells whether there are so many.
+func termAt(t *testing.T, shell []string, nth int, process string) bool {
 	n := newNode(t, shell, grid.Program{Executable: "program", Parallel: "MPICH"})
 	n.write("program", "#!/bin/sh\n", 0o755)
 	n.Processes, n.Ports, n.Path, n.Reached = 2, grid.DefaultPorts, t.TempDir(), true
@@ -59,7 +65,7 @@ func termAt(t *testing.T, shell []string, nth int) bool {
 	); err != nil {
 		t.Fatal(err)
 	}
-	last := tellAt(n, nth)
+	last := tellAt(n, nth, process)
 	cmd := n.command()
 	said := filepath.Join(t.TempDir(), "said")
 	file, err := os.Create(said)
@@ -99,8 +105,8 @@ func termAt(t *testing.T, shell []string, nth int) bool {
 	return more
 }
 
-// tellAt makes the wrapper's nth command send TERM to the wrapper first, and returns the file that is there once it has.
-func tellAt(n *node, nth int) (last string) {
+// tellAt makes the wrapper's nth command send TERM to a process first, and returns the file that is there once it has.
+func tellAt(n *node, nth int, process string) (last string) {
 	n.Helper()
 	folder := n.TempDir()
 	last = filepath.Join(folder, "told")
@@ -112,11 +118,11 @@ nth=0
 while read -r _; do nth=$((nth + 1)); done <count
 if [ $nth -ge %d ] && (set -C; echo "%[3]s $*" >told) 2>/dev/null; then
 	read -r _ _ _ _ _ leader _ </proc/self/stat
-	kill -TERM "$leader"
+	kill -TERM %[4]s
 fi
 cd "$OLDPWD"
 exec /usr/bin/%[3]s "$@"
-`, folder, nth, name)
+`, folder, nth, name, process)
 		if err := pbstest.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
 			n.Fatal(err)
 		}

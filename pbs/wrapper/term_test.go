@@ -33,6 +33,18 @@ esac >> `+log+`; exec /bin/sync "$@"`)
 	})
 }
 
+// A token that cannot be linked, and is nobody's, is tried again.
+func TestTheTokenIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	overShells(t, func(t *testing.T, shell []string) {
+		n := newNode(t, shell, sh("exit 3"))
+		n.tool("ln", `case $2 in */start.*) mkdir "$2.failed" 2>/dev/null && exit 1 ;; esac; exec /bin/ln "$@"`)
+		if code, said := n.run(); code != 3 {
+			t.Errorf("code %d: %s", code, said)
+		}
+	})
+}
+
 // TERM that comes while the token is taken ends the attempt before its program.
 func TestTermWithTheToken(t *testing.T) {
 	t.Parallel()
@@ -46,15 +58,19 @@ func TestTermWithTheToken(t *testing.T) {
 	})
 }
 
-// TERM that comes while the program is made ready ends the commands that do so too: that is no reason why it cannot be started.
+// TERM that comes while the program is made ready may end the commands that do so too: that is no reason why it cannot be started.
+// It is not started in either case.
 func TestTermWhileMadeReady(t *testing.T) {
 	t.Parallel()
 	overShells(t, func(t *testing.T, shell []string) {
-		n := newNode(t, shell, sh("echo ran > ran"))
-		n.tool("awk", `case $* in *want=*) kill -TERM 0 ;; esac; exec /usr/bin/awk "$@"`)
-		n.run()
-		if end := n.end(); n.exists("ran") || end.Signal != 15 || end.Cause != grid.Disappeared {
-			t.Errorf("it ran: %v; ended %+v", n.exists("ran"), end)
+		for _, process := range []string{"0", `"$leader"`} {
+			n := newNode(t, shell, sh("echo ran > ran"))
+			n.tool("awk", `case $* in *want=*) read -r _ _ _ _ _ leader _ </proc/self/stat; kill -TERM `+process+` ;; esac; exec /usr/bin/awk "$@"`)
+			n.run()
+			_, ran, err := control.ReadRun(n.Control, n.ID)
+			if end := n.end(); err != nil || ran || end.Signal != 15 || end.Cause != grid.Disappeared {
+				t.Errorf("TERM to %s: it ran: %v, %v; ended %+v", process, ran, err, end)
+			}
 		}
 	})
 }
