@@ -178,6 +178,7 @@ func TestWhatCannotBeWrittenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.close()
+	w.bytes = 1
 	name := filepath.Join(t.TempDir(), "told")
 	if err := w.compact(name, nil); !errors.Is(err, unix.EBADF) || !strings.Contains(err.Error(), "anew") {
 		t.Errorf("the old file cannot be read: %v", err)

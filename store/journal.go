@@ -252,6 +252,7 @@ func (j *Journal) end(why error) {
 // Close waits for a Commit that runs, and leaves the folder to others. It may be
 // called again.
 func (j *Journal) Close() error {
+	j.settle()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	usable := j.usable()

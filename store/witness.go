@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gbroker/grid"
 )
 
@@ -35,13 +37,14 @@ type witness struct {
 	read     grid.Witness    // as it was when it was opened
 	bytes    int64           // of told
 	last     map[string]word // as told was read last; nil where it has grown since
+	shorter
 }
 
 // Limits of journal.told.
 const (
 	maxTold      = 4 << 20            // bytes of a line; a record with more outputs goes without them
 	keepTold     = grid.ToldFor       // an older backup is not put back
-	compactAbove = int64(1 << 20)     // bytes, of which less than half counts: it is written anew
+	compactAbove = int64(1 << 20)     // bytes, of which less than half counts: it is written anew, see shorter
 	atLine       = 16*3 + 8*2 + 4 + 1 // bytes of journal.at
 	toldHeader   = "gbroker told 1\n" // its first line
 )
@@ -88,6 +91,7 @@ func (w *witness) openTold(name string) error {
 	if w.told, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
 	}
+	unix.Unlink(name + ".new") // half written when a daemon was killed
 	last, whole, err := w.lastWords()
 	if err != nil {
 		return err
@@ -96,11 +100,8 @@ func (w *witness) openTold(name string) error {
 		return err
 	}
 	w.bytes, w.last = whole, last
-	useful := int64(0)
-	for _, at := range last {
-		useful += at.length
-	}
-	if whole > compactAbove && useful < whole/2 {
+	w.limit = limitOf(whole)
+	if mostly(last, whole) {
 		return w.compact(name, last)
 	}
 	if whole == 0 {
@@ -119,10 +120,15 @@ type word struct {
 // lastWords finds the last word on each job, but for those that are too old, and how far the file is
 // whole. A clock may have been wrong: a word is as old as the latest before it, and one of the future is as the word before it.
 func (w *witness) lastWords() (last map[string]word, whole int64, err error) {
+	return w.lastWordsTo(math.MaxInt64)
+}
+
+// lastWordsTo does so as far as that many bytes.
+func (w *witness) lastWordsTo(to int64) (last map[string]word, whole int64, err error) {
 	last = map[string]word{}
 	ended := map[string]grid.Tick{}
 	newest, now := grid.Tick(0), grid.InstantOf(time.Now())
-	whole, err = w.each(func(job string, record []byte, at word) error {
+	whole, err = w.each(to, func(job string, record []byte, at word) error {
 		r, err := decodeRecord(record)
 		if err != nil {
 			return nil // passed over
@@ -144,9 +150,9 @@ func (w *witness) lastWords() (last map[string]word, whole int64, err error) {
 	return last, whole, err
 }
 
-// each reads the lines that are whole, and tells how far the file has such.
-func (w *witness) each(line func(job string, record []byte, at word) error) (whole int64, err error) {
-	in := bufio.NewReaderSize(io.NewSectionReader(w.told, 0, math.MaxInt64), 1<<16)
+// each reads the lines that are whole in the first bytes, and tells how far the file has such.
+func (w *witness) each(to int64, line func(job string, record []byte, at word) error) (whole int64, err error) {
+	in := bufio.NewReaderSize(io.NewSectionReader(w.told, 0, to), 1<<16)
 	for first := true; ; first = false {
 		text, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -193,36 +199,6 @@ func (w *witness) append(text []byte) error {
 	w.bytes += int64(len(text))
 	w.last = nil
 	return nil
-}
-
-// compact writes the last words alone into a new file, in the order in which they stood.
-func (w *witness) compact(name string, last map[string]word) error {
-	next, err := os.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(next)
-	_, err = out.WriteString(toldHeader)
-	size := int64(len(toldHeader))
-	if err == nil {
-		_, err = w.each(func(job string, _ []byte, at word) error {
-			if k, counts := last[job]; !counts || k.at != at.at {
-				return nil
-			}
-			size += at.length
-			_, err := io.Copy(out, io.NewSectionReader(w.told, at.at, at.length))
-			return err
-		})
-	}
-	if err = errors.Join(err, out.Flush(), next.Sync()); err != nil {
-		return errors.Join(fmt.Errorf("write %s anew: %w", name, err), next.Close())
-	}
-	if err := os.Rename(name+".new", name); err != nil {
-		return errors.Join(err, next.Close())
-	}
-	old := w.told
-	w.told, w.bytes, w.last = next, size, nil
-	return old.Close()
 }
 
 func (w *witness) close() error {
@@ -325,5 +301,9 @@ func (j *Journal) tell(stamp uint32, records []grid.Record) error {
 	if text.Len() == 0 {
 		return nil
 	}
-	return j.witness.append(text.Bytes())
+	if err := j.witness.append(text.Bytes()); err != nil {
+		return err
+	}
+	j.shorten()
+	return nil
 }
