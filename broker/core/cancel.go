@@ -118,13 +118,26 @@ func (c *home) killedUnheard(j *job) bool {
 	return true
 }
 
-// notToldYet has the status of a job say whose word its end waits for, as that may last until an administrator does something.
+// notToldYet has the status of a job say whose word its end waits for, as that may last until an administrator does something: when others are waited for
+// than it says, and once in each life.
 func (c *home) notToldYet(j *job, hold gate) {
-	if why := c.gates.why(j, hold); j.rec.Obstacle != why {
-		j.rec.Obstacle = why
-		c.save(j, "its end is not told yet: "+why)
+	now := untold{hold, c.gates.whom(j, hold)}
+	if j.untold.is(now) {
+		return
 	}
+	why := c.gates.why(j, hold)
+	j.obstructed(why)
+	j.untold = now
+	c.save(j, "its end is not told yet: "+why)
 }
+
+// untold is what keeps back the end of a job, as its status says: the gate that is closed, and whose word would open it.
+type untold struct {
+	hold gate
+	whom []grid.PeerID
+}
+
+func (u untold) is(o untold) bool { return u.hold == o.hold && slices.Equal(u.whom, o.whom) }
 
 // pursueCancel repeats what is not yet confirmed.
 func (c *home) pursueCancel(j *job) {

@@ -62,7 +62,7 @@ func (c *execution) uncollected(j *job, err string) {
 		return
 	}
 	if now := "the output is not collected yet, which is tried again: " + clip(err); now != j.rec.Obstacle {
-		j.rec.Obstacle = now
+		j.obstructed(now)
 		c.save(j, "its output is not collected: "+clip(err))
 	}
 	c.backoff(j, onBatch)

@@ -62,7 +62,7 @@ func (c *estimator) showEstimate(j *job, start grid.Tick, why string) {
 		return
 	}
 	j.rec.EstimateNow = start
-	j.rec.Obstacle = why
+	j.obstructed(why)
 	c.show(j)
 	if !c.isHome(j) && c.now-j.told >= c.cfg.Refresh {
 		j.told = c.now

@@ -1,6 +1,11 @@
 package core
 
-import "gbroker/grid"
+import (
+	"maps"
+	"slices"
+
+	"gbroker/grid"
+)
 
 // beforeSearch is what has to be known before a place is searched for jobs: for a moment after a
 // start, of every member whether it lives, else all jobs would stay here; and what those that live
@@ -29,6 +34,14 @@ func (c *gates) why(j *job, hold gate) string {
 		return c.recovery.heirsWord(j)
 	}
 	return hold.String()
+}
+
+// whom are those whose word is waited for, where that keeps a job back, in order.
+func (c *gates) whom(j *job, hold gate) []grid.PeerID {
+	if hold == untilReported && c.mayAskHeirs(j) {
+		return slices.Sorted(maps.Keys(j.heirs))
+	}
+	return nil
 }
 
 // beforeStrays is what has to be known before what the batch system has, and no record, is removed

@@ -38,6 +38,7 @@ type home struct {
 		hadIt(j *job, from grid.PeerID, m wire.Report) bool
 		claims(j *job, from grid.PeerID, m wire.Report) claimant
 		why(j *job, hold gate) string
+		whom(j *job, hold gate) []grid.PeerID
 	}
 	ownership interface {
 		abandon(j *job, why string)

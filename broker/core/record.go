@@ -95,6 +95,7 @@ type ofHome struct {
 	acked     bool            // owner: the home has the present report
 	homeHeard grid.Tick       // owner: last word of the home; 0 is none in this life, or since a stall
 	since     uint64          // owner: the home counts as heard by the acknowledgement of a report from this number on
+	untold    untold          // home: what its obstacle says that its end waits for; zero after a restart
 	asked     grid.Tick       // home: when its owner, which does not report it, was asked last
 	notifying bool            // home: a notice is being sent
 	altered   grid.Tick       // home: when it was altered last, in this life
@@ -141,9 +142,13 @@ func (c *kernel) move(j *job, s grid.State, by grid.Word) {
 		c.failed = fmt.Errorf("%w: job %s is %v at %v, and cannot become %v: %v", grid.ErrInvalid, j.rec.Job.ID, j.rec.State, j.rec.Role, s, by)
 	}
 	if j.rec.State != s {
-		j.rec.State, j.rec.Obstacle = s, ""
+		j.rec.State = s
+		j.obstructed("")
 	}
 }
+
+// obstructed has a job say what holds it up in its state, for people; "" is nothing.
+func (j *job) obstructed(by string) { j.rec.Obstacle, j.untold = by, untold{} }
 
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
 func (c *kernel) sorted() []*job {

@@ -146,7 +146,7 @@ func (c *home) exported(e Exported) {
 		}
 	}
 	j.rec.Outputs = slices.DeleteFunc(slices.Clone(j.rec.Outputs), func(f grid.File) bool { return slices.Contains(e.Gone, f.Path) })
-	j.rec.Obstacle = "" // so what is gone is saved, also where the end has to wait again
+	j.obstructed("") // so what is gone is saved, also where the end has to wait again
 	if !c.killedUnheard(j) {
 		c.concluded(j)
 	}

@@ -19,7 +19,7 @@ func (c *execution) stands(j *job, p grid.Progress) {
 		}
 	}
 	if still := clip(p.Still); still != j.rec.Obstacle || line != "" {
-		j.rec.Obstacle = still
+		j.obstructed(still)
 		c.save(j, line)
 	}
 }

@@ -108,7 +108,7 @@ func (c *recovery) endAsTold(j *job, t *grid.Record) {
 // becomeAsTold makes the record that of the end that was told.
 func (c *recovery) becomeAsTold(j *job, t *grid.Record) {
 	old := j.rec
-	j.rec = *t
+	j.rec, j.untold = *t, untold{}
 	r := &j.rec
 	r.Job, r.Key, r.Certificates = old.Job, old.Key, nil
 	r.Handoff.Phase = grid.NoHandoff
