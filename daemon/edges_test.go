@@ -94,8 +94,10 @@ func TestWebhooksAreTold(t *testing.T) {
 	if err := inner.Notify(t.Context(), r, owed(server.URL)); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("one on this machine, which is not allowed: %v", err)
 	}
-	for range cap(n.hooks) {
-		n.hooks <- struct{}{}
+	for range maxHooks {
+		if _, err := n.all.enter(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -21,11 +21,16 @@ import (
 // notifier tells the users of this home of their jobs, at the addresses that they name. A webhook gets a POST of
 // JSON, a [word]; any answer of 2xx is good. It goes where the site lets its users reach (`outbound`). Mail goes
 // through an outbox.
+//
+// Few webhooks are told at once, fewer of one host, and few of one user: so a host that takes its time, or a user who names
+// many such, keeps nobody else waiting for long.
 type notifier struct {
 	client *http.Client
-	hooks  chan struct{} // a place for each webhook that is told now
-	mail   *outbox       // nil where none is sent
-	to     []string      // domains to which mail goes; nil is any
+	users  *crowd   // of each user so many are told now,
+	hosts  *crowd   // of each host,
+	all    *crowd   // and of all
+	mail   *outbox  // nil where none is sent
+	to     []string // domains to which mail goes; nil is any
 	name   func(grid.PeerID) string
 }
 
@@ -46,10 +51,16 @@ type word struct {
 const (
 	sendLimit = 30 * time.Second
 	maxHooks  = 16
+	ofUser    = 4
+	ofHost    = 2
+	maxHeld   = 256 // of one user, with those that wait: what is more is tried again later
 )
 
 func newNotifier(cfg Config, name func(grid.PeerID) string) (*notifier, error) {
-	n := &notifier{client: outbound.Policy{Allow: cfg.Outbound}.Client(), hooks: make(chan struct{}, maxHooks), to: cfg.Mail.To, name: name}
+	n := &notifier{
+		client: outbound.Policy{Allow: cfg.Outbound}.Client(), to: cfg.Mail.To, name: name,
+		users: newCrowd(ofUser, maxHeld), hosts: newCrowd(ofHost, 0), all: newCrowd(maxHooks, 0),
+	}
 	sender, err := cfg.sender()
 	if sender != nil {
 		n.mail = newOutbox(sender, cfg.Site, cfg.Mail.PerHour)
@@ -111,24 +122,28 @@ func (n *notifier) Unsent(terms *grid.Terms) (list []string) {
 
 // post tells a webhook.
 func (n *notifier) post(ctx context.Context, to string, w word) error {
-	select {
-	case n.hooks <- struct{}{}:
-		defer func() { <-n.hooks }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	body, err := json.Marshal(w)
 	if err != nil {
 		return fmt.Errorf("writing the notice as JSON: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendLimit)
-	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	q, err := http.NewRequest(http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
+	for _, place := range []struct {
+		in  *crowd
+		key string
+	}{{n.users, w.User}, {n.hosts, strings.ToLower(q.URL.Hostname())}, {n.all, ""}} {
+		leave, err := place.in.enter(ctx, place.key)
+		if err != nil {
+			return fmt.Errorf("waiting to tell %s: %w", q.URL.Host, err)
+		}
+		defer leave()
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendLimit)
+	defer cancel()
 	q.Header.Set("Content-Type", "application/json")
-	answer, err := n.client.Do(q)
+	answer, err := n.client.Do(q.WithContext(ctx))
 	if errors.Is(err, outbound.ErrRefused) {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
