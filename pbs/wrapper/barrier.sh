@@ -83,11 +83,11 @@ gather() {
 
 # meet: makes the host file of all sites out of go, and finds where programs meet, and the mpirun of all sites listens ($head)
 meet() {
-	why='the host file of all sites cannot be written'
 	tmp=$ctl/.tmp.sites.$here
-	awk '$1 == "site" { site = $2 }
+	said=`(awk '$1 == "site" { site = $2 }
 		$1 == "hosts" { for (i = 2; i <= NF; i++) { split($i, h, ":"); for (k = 0; k < h[2]; k++) print h[1], site } }' \
-		"$ctl/go.$suffix" >"$tmp" && mv -f "$tmp" "$all_hosts" || return 1
+		"$ctl/go.$suffix" >"$tmp" && mv -f "$tmp" "$all_hosts") 2>&1` || { failed 'the host file of all sites cannot be written' "$said"; return 1; }
+	why="$ctl/go.$suffix cannot be read"
 	head=`awk '$1 == "address" { print $2; exit }' "$ctl/go.$suffix"` || return 1
 	rendezvous=`awk '$1 == "site" && n++ { exit } ($1 == "address" || $1 == "rendezvous") && $2 { at = $2 } END { print at }' "$ctl/go.$suffix"` || return 1
 	if [ -n "$parallel" ] && awk '$1 == "address" && $2 == "" { exit 1 }' "$ctl/go.$suffix"; then

@@ -166,6 +166,14 @@ again() {
 	sleep 1
 }
 
+# failed WHAT SAID: gives 1, and in $why the reason why something cannot be written; $full where that is a disk which may have
+# room later. The system's own word comes last, behind all names.
+failed() {
+	why="$1: $2"
+	case ${2%\)} in *'No space left on device' | *'uota exceeded') full=yes ;; esac
+	return 1
+}
+
 # into FOLDER WHAT: goes from the top of the sandbox into a folder in it, which is made where
 # it is not there. Gives 1, and the reason in $why, where that cannot be done.
 into() {
@@ -176,7 +184,7 @@ into() {
 		if [ "$part" = "$left" ]; then left=.; else left=${left#*/}; fi
 		[ "$part" = . ] && continue
 		if [ ! -e "./$part" ] && [ ! -L "./$part" ]; then
-			why=`mkdir "./$part" 2>&1` || { why="$2: $why"; return 1; }
+			said=`mkdir "./$part" 2>&1` || { failed "$2" "$said"; return 1; }
 		fi
 		why=`cd -P "./$part" 2>&1` || { why="$2: $why"; return 1; }
 		cd -P "./$part" || return 1
@@ -204,7 +212,7 @@ create() {
 	case $1 in */*) into "${1%/*}" "$2" ;; *) into . "$2" ;; esac || return 1
 	base=${1##*/}
 	plain "$base" "$2" || return 1
-	why=`(: >"./$base") 2>&1` || { why="$2: $why"; return 1; }
+	said=`(: >"./$base") 2>&1` || failed "$2" "$said"
 }
 
 # files: opens the program's standard files as 3, 4 and 5
@@ -262,10 +270,10 @@ spread() {
 host() {
 	if [ -n "$ctl" ]; then
 		tmp=$ctl/.tmp.hosts.$here
-		why=`(slots | spread >"$tmp" && [ -s "$tmp" ] && mv -f "$tmp" "$hosts") 2>&1` || { why="the host file cannot be written: $why"; return 1; }
+		said=`(slots | spread >"$tmp" && [ -s "$tmp" ] && mv -f "$tmp" "$hosts") 2>&1`
 	else
-		hosts=`mktemp` && slots | spread >"$hosts" || { why='the host file cannot be written'; return 1; }
-	fi
+		said=`mktemp 2>&1` && hosts=$said && said=`(slots | spread >"$hosts") 2>&1`
+	fi || failed 'the host file cannot be written' "$said"
 }
 
 # running: writes the control file run
@@ -427,9 +435,10 @@ sweep() {
 }
 
 # launch: starts the program; its number becomes $child. Gives 1, and the reason in $why,
-# where that cannot be done.
+# where that cannot be done, and $full where it may be later.
 launch() {
-	[ -z "$refused" ] || { why=$refused; return 1; }
+	full=
+	! refused || return 1
 	top=`cd -P "$work" 2>/dev/null && pwd -P` || { why="the job's sandbox cannot be opened: $work"; return 1; }
 	files && into "$directory" "$what_directory" && host || return 1
 	[ -z "$part_of" ] || meet || return 1
@@ -526,10 +535,8 @@ until launch; do
 	exec 3<&- 4>&- 5>&-
 	[ -n "$told" ] || rest
 	stopped # the TERM to all of us may be what launch failed of
-	case $why in
-	*'No space left'* | *'quota exceeded'*) sleep 1 ;; # it has not run, so that may be tried as often as is liked
-	*) never "$why" ;;
-	esac
+	[ -n "$full" ] || never "$why"
+	sleep 1 # it has not run, so that may be tried as often as is liked
 	stopped
 done
 # From here to the wait this shell itself does next to nothing: TERM is for the program now.

@@ -2,6 +2,7 @@ package wrapper
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -141,7 +142,7 @@ func (s Spec) values(q *quoter) string {
 	number("warning", int64(s.Warning.Signal))
 	number("warn_after", int64(max(s.Limit-s.Warning.Before, 0)/grid.Second))
 	set("warn_whom", s.warned())
-	s.files(set)
+	s.files(q, &b, set)
 	s.parallel(q, &b, set)
 	s.part(set, number)
 	set("dialect", string(s.Program.Dialect))
@@ -204,55 +205,59 @@ func (s Spec) warned() string {
 }
 
 // files sets where the program works, reads and writes, or why it cannot.
-func (s Spec) files(set func(name, value string)) {
+func (s Spec) files(q *quoter, b *strings.Builder, set func(name, value string)) {
 	p := &s.Program
 	refused := s.tooLong()
 	place := func(variable, what, name, unnamed string) {
 		set("what_"+variable, fmt.Sprintf("the %s %q", what, name))
-		clean, why := unnamed, ""
+		clean, err := unnamed, error(nil)
 		switch {
 		case variable == "directory":
-			clean, why = inside(what, name)
+			clean, err = inside(what, name)
 		case name != "":
-			clean, why = inside(what, p.Directory, name)
+			clean, err = inside(what, p.Directory, name)
 		}
 		set(variable, clean)
-		if refused == "" {
-			refused = why
+		if refused == nil {
+			refused = err
 		}
 	}
 	if p.Executable == "" {
-		refused = "the job names no executable"
+		refused = errors.New("the job names no executable")
 	}
 	place("directory", "working directory", p.Directory, ".")
 	place("input", "input file", p.Input, "")
 	place("output", "output file", p.Output, grid.DefaultOutput)
 	place("error", "error file", p.Error, grid.DefaultError)
-	if word := strings.ToLower(p.Parallel); refused == "" && word != "" && kinds[word] == "" && len(s.Starters[word]) == 0 {
-		refused = fmt.Sprintf("site %s cannot run %q programs: it knows MPI, OpenMPI, MPICH and IntelMPI", s.Site, p.Parallel)
+	if word := strings.ToLower(p.Parallel); refused == nil && word != "" && kinds[word] == "" && len(s.Starters[word]) == 0 {
+		refused = fmt.Errorf("site %s cannot run %q programs: it knows MPI, OpenMPI, MPICH and IntelMPI", s.Site, p.Parallel)
 	}
-	set("refused", refused)
+	if refused == nil {
+		b.WriteString("refused() { false; }\n")
+		return
+	}
+	fmt.Fprintf(b, "refused() { why=%s; }\n", q.word(refused.Error()))
 }
 
-func (s Spec) tooLong() string {
+func (s Spec) tooLong() error {
 	for _, v := range append(s.environment(), s.Program.Arguments...) {
 		if len(v) >= maxString {
-			return fmt.Sprintf("the arguments and environment of %q are longer than the system takes", s.Program.Executable)
+			return fmt.Errorf("the arguments and environment of %q are longer than the system takes", s.Program.Executable)
 		}
 	}
-	return ""
+	return nil
 }
 
-// inside is a path below the sandbox's top, cleaned; why tells of one that would leave it.
-func inside(what string, parts ...string) (name, why string) {
+// inside is a path below the sandbox's top, cleaned; an error tells of one that would leave it.
+func inside(what string, parts ...string) (name string, err error) {
 	for _, p := range parts {
 		if path.IsAbs(p) {
-			return ".", fmt.Sprintf("the %s %q is absolute: it must be inside the sandbox, so a relative path", what, p)
+			return ".", fmt.Errorf("the %s %q is absolute: it must be inside the sandbox, so a relative path", what, p)
 		}
 	}
 	name = path.Join(append([]string{"."}, parts...)...)
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return ".", fmt.Sprintf("the %s %q leads out of the job's sandbox", what, parts[len(parts)-1])
+		return ".", fmt.Errorf("the %s %q leads out of the job's sandbox", what, parts[len(parts)-1])
 	}
-	return name, ""
+	return name, nil
 }
