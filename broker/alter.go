@@ -46,5 +46,5 @@ func (b *Broker) notify(ctx context.Context, e core.Notify) {
 	if b.ports.Notifier != nil {
 		err = b.ports.Notifier.Notify(ctx, &e.Record, e.Owed)
 	}
-	b.Post(core.Notified{Job: e.Record.Job.ID, Owed: e.Owed, Err: text(err), Final: errors.Is(err, grid.ErrInvalid)})
+	b.Post(core.Notified{Job: e.Record.Job.ID, Owed: e.Owed, Err: err, Final: errors.Is(err, grid.ErrInvalid)})
 }

@@ -152,18 +152,11 @@ func (b *Broker) work(ctx, work context.Context, e core.Effect, pauses uint64) {
 	}
 }
 
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 func (b *Broker) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	s, err := b.ports.Batch.Snapshot(ctx)
-	b.Post(core.Looked{Snapshot: inOurTime(s, b.ports.Clock()), Err: text(err), Full: b.full()})
+	b.Post(core.Looked{Snapshot: inOurTime(s, b.ports.Clock()), Err: err, Full: b.full()})
 }
 
 // inOurTime moves a snapshot's instants, which the batch system reads off the wall
@@ -207,7 +200,7 @@ func (b *Broker) launch(ctx, work context.Context, e core.Launch, pauses uint64)
 			b.launched(s.ID, "", err)
 			return
 		}
-		b.Post(core.Launched{ID: s.ID, Err: text(err), Kind: grid.Permanent, Source: true})
+		b.Post(core.Launched{ID: s.ID, Err: err, Kind: grid.Permanent, Source: true})
 		return
 	}
 	if err := b.ports.Stager.Prepare(prepare, s.Job, e.Keep); err != nil {
@@ -231,19 +224,19 @@ func (b *Broker) launched(id grid.AttemptID, local grid.LocalID, err error) {
 	if noSpace(err) {
 		kind = grid.Temporary
 	}
-	b.Post(core.Launched{ID: id, Local: local, Err: text(err), Kind: kind})
+	b.Post(core.Launched{ID: id, Local: local, Err: err, Kind: kind})
 }
 
 func (b *Broker) withdraw(ctx context.Context, id grid.AttemptID) {
 	ctx, cancel := context.WithTimeout(ctx, batchLimit)
 	defer cancel()
 	if err := b.makeFolder(id); err != nil {
-		b.Post(core.Withdrawn{ID: id, Err: text(err)})
+		b.Post(core.Withdrawn{ID: id, Err: err})
 		return
 	}
 	_, control := b.ports.Stager.Paths(id.Job)
 	done, err := b.ports.Batch.Withdraw(ctx, id, control)
-	b.Post(core.Withdrawn{ID: id, Done: done, Err: text(err), Damaged: errors.Is(err, grid.ErrDamaged)})
+	b.Post(core.Withdrawn{ID: id, Done: done, Err: err, Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 // makeFolder is for an attempt whose launch was not confirmed: it may have failed, died
@@ -278,13 +271,13 @@ func (b *Broker) Probe(ctx context.Context, id grid.AttemptID) {
 	ctx, cancel := context.WithTimeout(ctx, batchLimit)
 	defer cancel()
 	if err := b.makeFolder(id); err != nil {
-		b.Post(core.Progressed{Progress: grid.Progress{ID: id}, Err: text(err)})
+		b.Post(core.Progressed{Progress: grid.Progress{ID: id}, Err: err})
 		return
 	}
 	_, control := b.ports.Stager.Paths(id.Job)
 	p, err := b.ports.Batch.Progress(ctx, id, control)
 	p.ID = id
-	b.Post(core.Progressed{Progress: p, Err: text(err), Damaged: errors.Is(err, grid.ErrDamaged)})
+	b.Post(core.Progressed{Progress: p, Err: err, Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 // Changed is the batch system's word that an attempt's progress may have changed.

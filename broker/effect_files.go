@@ -28,7 +28,7 @@ func (b *Broker) fetch(ctx context.Context, e core.Fetch) {
 		unavailable, err = b.ports.Stager.Bring(ctx, from, *e.With)
 	}
 	final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden) || errors.Is(err, grid.ErrInvalid)
-	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: text(err), Final: final, Source: unavailable, Unended: errors.Is(err, grid.ErrNotYet)})
+	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: err, Final: final, Source: unavailable, Unended: errors.Is(err, grid.ErrNotYet)})
 }
 
 func (b *Broker) weigh(ctx context.Context, e core.Weigh) {
@@ -58,7 +58,7 @@ func (b *Broker) export(ctx context.Context, e core.Export) {
 	failed, gone, err := b.ports.Stager.Export(ctx, e.Job, e.Left, func(why string) {
 		b.Post(core.ExportedAgain{Job: e.Job.ID, Epoch: e.Epoch, Why: why})
 	})
-	b.Post(core.Exported{Job: e.Job.ID, Epoch: e.Epoch, Failed: failed, Gone: gone, Err: text(err)})
+	b.Post(core.Exported{Job: e.Job.ID, Epoch: e.Epoch, Failed: failed, Gone: gone, Err: err})
 }
 
 func (b *Broker) check(e core.Check) {
@@ -71,7 +71,7 @@ func (b *Broker) check(e core.Check) {
 
 func (b *Broker) furnish(e core.Furnish) {
 	err := b.ports.Stager.Share(e.Job, e.From, e.Files)
-	b.Post(core.Furnished{Job: e.Job, Err: text(err), Final: errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrInvalid)})
+	b.Post(core.Furnished{Job: e.Job, Err: err, Final: errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrInvalid)})
 }
 
 func (b *Broker) collect(ctx context.Context, e core.Collect) {
@@ -80,7 +80,7 @@ func (b *Broker) collect(ctx context.Context, e core.Collect) {
 	_, _, _ = b.LookAtRoom() // what cannot be read is not seen
 	full := grid.Tick(b.fullAt.Load())
 	files, missing, err := b.ports.Stager.Collect(ctx, e.Job)
-	b.Post(core.Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: files, Missing: missing, Full: full, Err: text(err)})
+	b.Post(core.Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: files, Missing: missing, Full: full, Err: err})
 }
 
 func (b *Broker) discard(e core.Discard) {

@@ -38,7 +38,7 @@ func TestNothingIsSubmittedAfterAPause(t *testing.T) {
 			now.Add(int64(grid.Hour))
 		}
 		b.dispatch(t.Context(), core.Launch{Submission: grid.Submission{ID: grid.AttemptID{Job: "a.1", Attempt: 1}}}, pauses)
-		if e, is := (<-b.events).(core.Launched); !is || (e.Err != "") != stopped || e.Local == "l" == stopped || stopped && e.Kind != grid.Temporary {
+		if e, is := (<-b.events).(core.Launched); !is || (e.Err != nil) != stopped || e.Local == "l" == stopped || stopped && e.Kind != grid.Temporary {
 			t.Errorf("%s: %+v", name, e)
 		}
 		close(b.done)

@@ -39,7 +39,7 @@ func (b *Broker) reserve(ctx context.Context, e core.Reserve) {
 	if errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrUnavailable) || err == errNoReserver {
 		kind = grid.Permanent
 	}
-	b.Post(core.Reserved{ID: e.Reservation.ID, Place: e.Reservation.Place(), Err: text(err), Kind: kind})
+	b.Post(core.Reserved{ID: e.Reservation.ID, Place: e.Reservation.Place(), Err: err, Kind: kind})
 }
 
 func (b *Broker) unreserve(ctx context.Context, id grid.ReservationID) {
@@ -49,7 +49,7 @@ func (b *Broker) unreserve(ctx context.Context, id grid.ReservationID) {
 	if b.ports.Reserver != nil {
 		err = b.ports.Reserver.Release(ctx, id)
 	}
-	b.Post(core.Unreserved{ID: id, Err: text(err)})
+	b.Post(core.Unreserved{ID: id, Err: err})
 }
 
 func (b *Broker) listReservations(ctx context.Context) {
@@ -62,7 +62,7 @@ func (b *Broker) listReservations(ctx context.Context) {
 			b.ports.Log.Warn("listing the reservations of the batch system", zap.Error(err))
 		}
 	}
-	b.Post(core.ReservationsListed{All: all, Err: text(err)})
+	b.Post(core.ReservationsListed{All: all, Err: err})
 }
 
 // Reserve asks a site for a reservation of a user here, and confirms it.

@@ -24,7 +24,9 @@ func TestWhatTheBatchSystemIsAsked(t *testing.T) {
 		{name: "look at a full disk", effect: core.Look{}, change: func(h *hands) { h.taken.Store(1 << 40) },
 			calls: []string{"Snapshot:"}, heard: []core.Event{core.Looked{Snapshot: plan.Snapshot{Site: grid.Site{Name: "a"}}, Full: true}}},
 		{name: "look in vain", effect: core.Look{}, fails: map[string]error{"Snapshot": errBoom},
-			calls: []string{"Snapshot:"}, heard: []core.Event{core.Looked{Snapshot: plan.Snapshot{Site: grid.Site{Name: "a"}}, Err: "boom"}}},
+			calls: []string{"Snapshot:"}, heard: []core.Event{core.Looked{Snapshot: plan.Snapshot{Site: grid.Site{Name: "a"}}, Err: errBoom}}},
+		{name: "look in vain, without a word", effect: core.Look{}, fails: map[string]error{"Snapshot": errorText("")},
+			calls: []string{"Snapshot:"}, heard: []core.Event{core.Looked{Snapshot: plan.Snapshot{Site: grid.Site{Name: "a"}}, Err: errorText("")}}},
 
 		{name: "launch", effect: core.Launch{Submission: sub, Keep: true},
 			calls: []string{"Bring:", "Prepare:true", "Submit:" + work + ctl}, heard: []core.Event{core.Launched{ID: id, Local: "l"}}},
@@ -32,31 +34,31 @@ func TestWhatTheBatchSystemIsAsked(t *testing.T) {
 			calls: []string{"Discard:true", "Bring:", "Prepare:false", "Submit:" + work + ctl}, heard: []core.Event{core.Launched{ID: id, Local: "l"}}},
 		{name: "launch in a tree that cannot be cleared", effect: core.Launch{Submission: sub, Fresh: true}, fails: map[string]error{"Discard": errBoom},
 			calls: []string{"Discard:true"},
-			heard: []core.Event{core.Launched{ID: id, Err: grid.ErrUnavailable.Error() + ": clearing the sandbox of an earlier attempt: boom", Kind: grid.Temporary}}},
+			heard: []core.Event{core.Launched{ID: id, Err: errorText(grid.ErrUnavailable.Error() + ": clearing the sandbox of an earlier attempt: boom"), Kind: grid.Temporary}}},
 		{name: "launch without a source that nobody has", effect: core.Launch{Submission: sub}, fails: map[string]error{"Bring": errBoom}, change: func(h *hands) { h.unavailable = true },
-			calls: []string{"Bring:"}, heard: []core.Event{core.Launched{ID: id, Err: "boom", Kind: grid.Permanent, Source: true}}},
+			calls: []string{"Bring:"}, heard: []core.Event{core.Launched{ID: id, Err: errBoom, Kind: grid.Permanent, Source: true}}},
 		{name: "launch while a source cannot be brought", effect: core.Launch{Submission: sub}, fails: map[string]error{"Bring": errBusy},
-			calls: []string{"Bring:"}, heard: []core.Event{core.Launched{ID: id, Err: errBusy.Error(), Kind: grid.Temporary}}},
+			calls: []string{"Bring:"}, heard: []core.Event{core.Launched{ID: id, Err: errBusy, Kind: grid.Temporary}}},
 		{name: "launch without room", effect: core.Launch{Submission: sub}, fails: map[string]error{"Prepare": syscall.EDQUOT},
-			calls: []string{"Bring:", "Prepare:false"}, heard: []core.Event{core.Launched{ID: id, Err: "preparing the sandbox: " + syscall.EDQUOT.Error(), Kind: grid.Temporary}}},
+			calls: []string{"Bring:", "Prepare:false"}, heard: []core.Event{core.Launched{ID: id, Err: fmt.Errorf("preparing the sandbox: %w", syscall.EDQUOT), Kind: grid.Temporary}}},
 		{name: "launch in vain", effect: core.Launch{Submission: sub}, fails: map[string]error{"Submit": errWrong},
-			calls: []string{"Bring:", "Prepare:false", "Submit:" + work + ctl}, heard: []core.Event{core.Launched{ID: id, Local: "l", Err: errWrong.Error(), Kind: grid.Permanent}}},
+			calls: []string{"Bring:", "Prepare:false", "Submit:" + work + ctl}, heard: []core.Event{core.Launched{ID: id, Local: "l", Err: errWrong, Kind: grid.Permanent}}},
 		{name: "launch after a pause", effect: core.Launch{Submission: sub}, pauses: 1, calls: []string{"Bring:", "Prepare:false"},
-			heard: []core.Event{core.Launched{ID: id, Err: grid.ErrUnavailable.Error() + ": this broker was stopped for 0s before it could submit the attempt", Kind: grid.Temporary}}},
+			heard: []core.Event{core.Launched{ID: id, Err: errorText(grid.ErrUnavailable.Error() + ": this broker was stopped for 0s before it could submit the attempt"), Kind: grid.Temporary}}},
 
 		{name: "withdraw", effect: core.Withdraw{ID: id}, calls: []string{"Withdraw:" + ctl}, heard: []core.Event{core.Withdrawn{ID: id, Done: true}}},
 		{name: "withdraw what was not confirmed", effect: core.Withdraw{ID: id}, change: unconfirmed,
 			calls: []string{"MakeFolder:", "Withdraw:" + ctl}, heard: []core.Event{core.Withdrawn{ID: id, Done: true}}},
 		{name: "withdraw without a folder", effect: core.Withdraw{ID: id}, change: unconfirmed, fails: map[string]error{"MakeFolder": errBoom},
-			calls: []string{"MakeFolder:"}, heard: []core.Event{core.Withdrawn{ID: id, Err: "boom"}}},
+			calls: []string{"MakeFolder:"}, heard: []core.Event{core.Withdrawn{ID: id, Err: errBoom}}},
 		{name: "withdraw in damage", effect: core.Withdraw{ID: id}, fails: map[string]error{"Withdraw": errDamage},
-			calls: []string{"Withdraw:" + ctl}, heard: []core.Event{core.Withdrawn{ID: id, Done: true, Err: errDamage.Error(), Damaged: true}}},
+			calls: []string{"Withdraw:" + ctl}, heard: []core.Event{core.Withdrawn{ID: id, Done: true, Err: errDamage, Damaged: true}}},
 
 		{name: "probe", effect: core.Probe{ID: id}, calls: []string{"Progress:" + ctl}, heard: []core.Event{core.Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started}}}},
 		{name: "probe without a folder", effect: core.Probe{ID: id}, change: unconfirmed, fails: map[string]error{"MakeFolder": errBoom},
-			calls: []string{"MakeFolder:"}, heard: []core.Event{core.Progressed{Progress: grid.Progress{ID: id}, Err: "boom"}}},
+			calls: []string{"MakeFolder:"}, heard: []core.Event{core.Progressed{Progress: grid.Progress{ID: id}, Err: errBoom}}},
 		{name: "probe in damage", effect: core.Probe{ID: id}, fails: map[string]error{"Progress": errDamage},
-			calls: []string{"Progress:" + ctl}, heard: []core.Event{core.Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started}, Err: errDamage.Error(), Damaged: true}}},
+			calls: []string{"Progress:" + ctl}, heard: []core.Event{core.Progressed{Progress: grid.Progress{ID: id, Phase: grid.Started}, Err: errDamage, Damaged: true}}},
 
 		{name: "kill", effect: core.Kill{ID: id}, calls: []string{"Kill:" + ctl}},
 		{name: "kill in vain", effect: core.Kill{ID: id}, fails: map[string]error{"Kill": errBoom}, calls: []string{"Kill:" + ctl}},
@@ -145,7 +147,7 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 	fetched := core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles}
 	failed := func(err error, final bool) core.Fetched {
 		f := fetched
-		f.Err, f.Final = err.Error(), final
+		f.Err, f.Final = err, final
 		return f
 	}
 	source := func(with grid.Job) core.Fetch {
@@ -157,12 +159,12 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 		{name: "fetch from elsewhere, by our users' credentials", effect: source(job), calls: []string{"Bring:"}, heard: []core.Event{fetched}},
 		{name: "fetch from elsewhere, by those of theirs", effect: source(theirs), calls: []string{"Bring:" + string(her)}, heard: []core.Event{fetched}},
 		{name: "fetch what nobody has", effect: source(theirs), fails: map[string]error{"Bring": errBoom}, change: func(h *hands) { h.unavailable = true },
-			calls: []string{"Bring:" + string(her)}, heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles, Err: "boom", Source: true}}},
+			calls: []string{"Bring:" + string(her)}, heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles, Err: errBoom, Source: true}}},
 
 		{name: "weigh", effect: core.Weigh{Job: job}, calls: []string{"Costs:true"}, heard: []core.Event{core.Weighed{Job: job.ID, Cost: grid.SourceCost{Bytes: 5}}}},
 		{name: "export", effect: core.Export{Job: job, Epoch: epoch, Left: files}, change: func(h *hands) { h.again = "slow" }, fails: map[string]error{"Export": errBoom},
 			calls: []string{"Export:1"}, heard: []core.Event{
-				core.ExportedAgain{Job: job.ID, Epoch: epoch, Why: "slow"}, core.Exported{Job: job.ID, Epoch: epoch, Failed: []string{"f"}, Gone: []string{"g"}, Err: "boom"}}},
+				core.ExportedAgain{Job: job.ID, Epoch: epoch, Why: "slow"}, core.Exported{Job: job.ID, Epoch: epoch, Failed: []string{"f"}, Gone: []string{"g"}, Err: errBoom}}},
 
 		{name: "check", effect: core.Check{Job: job.ID, Epoch: epoch, Files: files}, calls: []string{"HasInputs:1"}, heard: []core.Event{core.Checked{Job: job.ID, Epoch: epoch}}},
 		{name: "check what is missing", effect: core.Check{Job: job.ID, Epoch: epoch, Files: files}, fails: map[string]error{"HasInputs": errGone},
@@ -174,7 +176,7 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 			Job: job.ID, Epoch: epoch, Outputs: grid.Manifest{{Path: "out"}}, Missing: []grid.MissingOutput{{Path: "m"}}}}},
 		{name: "collect on a full disk", effect: core.Collect{Job: job, Epoch: epoch}, change: func(h *hands) { h.taken.Store(1 << 40) }, fails: map[string]error{"Collect": errBoom},
 			calls: []string{"Collect:"}, heard: []core.Event{core.Collected{
-				Job: job.ID, Epoch: epoch, Outputs: grid.Manifest{{Path: "out"}}, Missing: []grid.MissingOutput{{Path: "m"}}, Full: at, Err: "boom"}}},
+				Job: job.ID, Epoch: epoch, Outputs: grid.Manifest{{Path: "out"}}, Missing: []grid.MissingOutput{{Path: "m"}}, Full: at, Err: errBoom}}},
 
 		{name: "drop all", effect: core.Discard{Job: job.ID}, calls: []string{"Discard:false"}},
 		{name: "drop the working tree, and what only a job that goes on needs", effect: core.Discard{Job: job.ID, Keep: true}, calls: []string{"End:", "Discard:true"}},
@@ -186,10 +188,10 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 	}
 	unended := fmt.Errorf("of the output: %w", grid.ErrNotYet)
 	all = append(all, works{name: "fetch of what has not ended there", effect: inputs, fails: map[string]error{"Fetch": unended}, calls: []string{"Fetch:" + string(her) + "1 1alice"},
-		heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles, Err: unended.Error(), Unended: true}}})
+		heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles, Err: unended, Unended: true}}})
 	for err, final := range map[error]bool{errGone: true, errWrong: true, errBoom: false} {
 		all = append(all, works{name: "furnish in vain", effect: core.Furnish{Job: job.ID, From: "t", Files: files}, fails: map[string]error{"Share": err},
-			calls: []string{"Share:t1"}, heard: []core.Event{core.Furnished{Job: job.ID, Err: err.Error(), Final: final}}})
+			calls: []string{"Share:t1"}, heard: []core.Event{core.Furnished{Job: job.ID, Err: err, Final: final}}})
 	}
 	try(t, append(all, works{name: "furnish", effect: core.Furnish{Job: job.ID, From: "t", Files: files}, calls: []string{"Share:t1"}, heard: []core.Event{core.Furnished{Job: job.ID}}}))
 }
@@ -200,31 +202,31 @@ func TestWhatOthersAreAsked(t *testing.T) {
 	job := jobOf(me, "a", "1")
 	job.Name = "render"
 	r := grid.Reservation{ID: "r1", Start: 5}
-	reserved := func(err string, kind grid.RefusalKind) []core.Event {
+	reserved := func(err error, kind grid.RefusalKind) []core.Event {
 		return []core.Event{core.Reserved{ID: "r1", Place: r.Place(), Err: err, Kind: kind}}
 	}
 	nobody := func(h *hands) { h.b.ports.Reserver, h.b.ports.Notifier, h.b.ports.Serve = nil, nil, nil }
 	serve, owed := core.Serve{From: her, Number: 9}, grid.Owed{At: 4}
 	notify := core.Notify{Record: grid.Record{Job: job}, Owed: owed}
 	try(t, []works{
-		{name: "reserve", effect: core.Reserve{Reservation: r}, calls: []string{"Reserve:r1false"}, heard: reserved("", grid.Temporary)},
-		{name: "change", effect: core.Reserve{Reservation: r, Change: true}, fails: map[string]error{"Reserve": errBusy}, calls: []string{"Reserve:r1true"}, heard: reserved(errBusy.Error(), grid.Temporary)},
-		{name: "reserve what may not be", effect: core.Reserve{Reservation: r}, fails: map[string]error{"Reserve": errWrong}, calls: []string{"Reserve:r1false"}, heard: reserved(errWrong.Error(), grid.Permanent)},
-		{name: "reserve where none are made", effect: core.Reserve{Reservation: r}, change: nobody, heard: reserved(errNoReserver.Error(), grid.Permanent)},
-		{name: "release", effect: core.Unreserve{ID: "r1"}, fails: map[string]error{"Release": errBoom}, calls: []string{"Release:r1"}, heard: []core.Event{core.Unreserved{ID: "r1", Err: "boom"}}},
+		{name: "reserve", effect: core.Reserve{Reservation: r}, calls: []string{"Reserve:r1false"}, heard: reserved(nil, grid.Temporary)},
+		{name: "change", effect: core.Reserve{Reservation: r, Change: true}, fails: map[string]error{"Reserve": errBusy}, calls: []string{"Reserve:r1true"}, heard: reserved(errBusy, grid.Temporary)},
+		{name: "reserve what may not be", effect: core.Reserve{Reservation: r}, fails: map[string]error{"Reserve": errWrong}, calls: []string{"Reserve:r1false"}, heard: reserved(errWrong, grid.Permanent)},
+		{name: "reserve where none are made", effect: core.Reserve{Reservation: r}, change: nobody, heard: reserved(errNoReserver, grid.Permanent)},
+		{name: "release", effect: core.Unreserve{ID: "r1"}, fails: map[string]error{"Release": errBoom}, calls: []string{"Release:r1"}, heard: []core.Event{core.Unreserved{ID: "r1", Err: errBoom}}},
 		{name: "release where none are made", effect: core.Unreserve{ID: "r1"}, change: nobody, heard: []core.Event{core.Unreserved{ID: "r1"}}},
 		{name: "list", effect: core.ListReservations{}, fails: map[string]error{"Reservations": errBoom}, calls: []string{"Reservations:"},
-			heard: []core.Event{core.ReservationsListed{All: []core.HeldReservation{{ID: "r1"}}, Err: "boom"}}},
+			heard: []core.Event{core.ReservationsListed{All: []core.HeldReservation{{ID: "r1"}}, Err: errBoom}}},
 		{name: "list where none are made", effect: core.ListReservations{}, change: nobody, heard: []core.Event{core.ReservationsListed{}}},
 
 		{name: "serve", effect: serve, calls: []string{"Serve:"}, heard: []core.Event{core.Served{From: her, Number: 9, Found: core.Found{Certain: true}}}},
 		{name: "serve nobody", effect: serve, change: nobody, heard: []core.Event{core.Served{From: her, Number: 9, Err: errorText(grid.ErrUnavailable.Error() + ": this broker serves its own users alone")}}},
 
 		{name: "tell", effect: notify, calls: []string{"Notify:render"}, heard: []core.Event{core.Notified{Job: job.ID, Owed: owed}}},
-		{name: "tell in vain", effect: notify, fails: map[string]error{"Notify": errBoom}, calls: []string{"Notify:render"}, heard: []core.Event{core.Notified{Job: job.ID, Owed: owed, Err: "boom"}}},
-		{name: "tell a wrong address", effect: notify, fails: map[string]error{"Notify": errWrong}, calls: []string{"Notify:render"}, heard: []core.Event{core.Notified{Job: job.ID, Owed: owed, Err: errWrong.Error(), Final: true}}},
+		{name: "tell in vain", effect: notify, fails: map[string]error{"Notify": errBoom}, calls: []string{"Notify:render"}, heard: []core.Event{core.Notified{Job: job.ID, Owed: owed, Err: errBoom}}},
+		{name: "tell a wrong address", effect: notify, fails: map[string]error{"Notify": errWrong}, calls: []string{"Notify:render"}, heard: []core.Event{core.Notified{Job: job.ID, Owed: owed, Err: errWrong, Final: true}}},
 		{name: "tell where nobody is told", effect: notify, change: nobody,
-			heard: []core.Event{core.Notified{Job: job.ID, Owed: owed, Err: grid.ErrInvalid.Error() + ": this broker sends no notices", Final: true}}},
+			heard: []core.Event{core.Notified{Job: job.ID, Owed: owed, Err: errorText(grid.ErrInvalid.Error() + ": this broker sends no notices"), Final: true}}},
 
 		{name: "publish", effect: core.Publish{Job: "j", Epoch: grid.Epoch{Term: 2, Hop: 1}}, fails: map[string]error{"PublishOwner": errBoom}, calls: []string{"PublishOwner:j" + grid.Epoch{Term: 2, Hop: 1}.String()}},
 		{name: "delivered", effect: core.Delivered{Peer: her, Size: 5, Took: grid.Second}, calls: []string{"Observe:" + string(her) + "5 1s"}},

@@ -37,8 +37,8 @@ func (c *estimator) looked(e Looked) {
 	c.looking = false
 	asks, offers := c.estimates, c.ownership.takeOffers()
 	c.estimates = nil
-	if e.Err != "" {
-		c.note("", "", "no snapshot of the batch system: "+e.Err)
+	if e.Err != nil {
+		c.note("", "", "no snapshot of the batch system: "+e.Err.Error())
 		c.unseen(asks, offers, forNow(noLook))
 		c.answerSlots(nil, forecast{}, e.Snapshot, forNow(noLook))
 		c.search.noPass()

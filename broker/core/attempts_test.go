@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -125,7 +126,7 @@ func TestOutputThatCannotBeFetched(t *testing.T) {
 			if c.job(j.ID).rec.State.Terminal() {
 				t.Fatalf("final %t: given up after %d tries", final, n-1)
 			}
-			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: "it has none", Final: final})
+			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: errors.New("it has none"), Final: final})
 		}
 		r := c.job(j.ID).rec
 		if r.State.Terminal() != final || final && (r.State != grid.Completed || len(r.Outputs) > 0 || r.Reason != "its output could not be fetched: it has none") {
@@ -165,7 +166,7 @@ func TestOutputThatIsGoneWithItsMachine(t *testing.T) {
 		})
 		c.Step(c.now+1, k.said)
 		for range 2 * maxFinal {
-			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: "not yet", Unended: k.unended})
+			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: errors.New("not yet"), Unended: k.unended})
 		}
 		if r := c.job(j.ID).rec; r.State.Terminal() != k.gone || k.gone && (r.State != grid.Completed || len(r.Outputs) > 0 || r.Reason != "its output is gone: b was put back to before the end of the job") {
 			t.Errorf("%s: it is %v with %v: %q", name, r.State, r.Outputs, r.Reason)
@@ -212,7 +213,7 @@ func TestALaunchThatAlwaysFails(t *testing.T) {
 	for kind, counts := range map[grid.RefusalKind]bool{grid.Temporary: false, grid.Permanent: true, 0: true} {
 		c := signed(runningHere(func(r *grid.Record) { r.State, r.Started = grid.Assigned, 0 }))
 		j := c.job(r.Job.ID)
-		c.Step(c.now+1, Launched{ID: c.attempt(j), Err: "no", Kind: kind})
+		c.Step(c.now+1, Launched{ID: c.attempt(j), Err: errors.New("no"), Kind: kind})
 		if (j.fails > 0) != counts {
 			t.Errorf("kind %d: %d failures", kind, j.fails)
 		}
@@ -324,7 +325,7 @@ func TestOutputAfterABreak(t *testing.T) {
 		Job: j.ID, Epoch: at, Number: 9, State: grid.StageOut, End: grid.Completed, Started: wire.Ago{Span: 9, Known: true}, Outputs: grid.Manifest{{Path: "out", Size: 1}},
 	}})
 	fetched := func(final bool) bool {
-		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: "no", Final: final})
+		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: errors.New("no"), Final: final})
 		return c.job(j.ID).rec.State.Terminal()
 	}
 	for range 2 * maxFinal {

@@ -138,7 +138,7 @@ func TestAChangeUnseen(t *testing.T) {
 	d.says(wire.Confirm{ID: "r1"})
 	d.sent = nil
 	d.step(Message{her, wire.Change{ID: "r1", Number: 1, Start: 2_000_000, End: 2_600_000, Move: true, Count: 2, Sent: 5}})
-	d.step(Looked{Err: "it is down"})
+	d.step(Looked{Err: errors.New("it is down")})
 	if r, is := d.sent[len(d.sent)-1].(wire.Reserved); !is || r.Refusal == nil || r.Refusal.Reason != noLook || len(d.disk["r1"].Nodes) != 1 {
 		t.Errorf("answered %+v, it has %v", d.sent, d.disk["r1"].Nodes)
 	}

@@ -221,10 +221,10 @@ func (c *ownership) inputsFetched(e Fetched) {
 	if a == nil || a.offer.Handoff.Epoch != e.Epoch {
 		return
 	}
-	if e.Err != "" {
-		why := forNow("its files could not be fetched: " + clip(e.Err))
+	if e.Err != nil {
+		why := forNow("its files could not be fetched: " + clip(e.Err.Error()))
 		if e.Source {
-			why = &grid.Refusal{Kind: grid.Permanent, Reason: clip(e.Err)}
+			why = &grid.Refusal{Kind: grid.Permanent, Reason: clip(e.Err.Error())}
 		}
 		c.send(a.from, wire.Refuse{Handoff: a.offer.Handoff, Estimate: grid.Estimate{Refusal: why}})
 		c.release(a)

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -26,7 +27,7 @@ func TestTheStartTokenDecidesOfAClaim(t *testing.T) {
 	}{
 		{"it never starts", Withdrawn{Done: true}, true},
 		{"it has started", Withdrawn{}, false},
-		{"nobody can tell", Withdrawn{Err: "torn", Damaged: true}, false},
+		{"nobody can tell", Withdrawn{Err: errors.New("torn"), Damaged: true}, false},
 	} {
 		j := jobOf(me, "a", "1")
 		at := grid.Epoch{Term: 2}

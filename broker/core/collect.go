@@ -25,9 +25,9 @@ func (c *execution) collected(e Collected) {
 	if j.rec.State != grid.Finished || j.rec.Epoch != e.Epoch {
 		return
 	}
-	if e.Err != "" {
-		c.note(e.Job, "", "collecting its output: "+e.Err)
-		c.uncollected(j, e.Err)
+	if e.Err != nil {
+		c.note(e.Job, "", "collecting its output: "+e.Err.Error())
+		c.uncollected(j, e.Err.Error())
 		return
 	}
 	j.rec.Outputs = e.Outputs

@@ -36,7 +36,7 @@ func probedUntil(t *testing.T, c *Core, id grid.JobID, answer func(grid.AttemptI
 			case Probe:
 				events = append(events, answer(e.ID))
 			case Withdraw:
-				events = append(events, Withdrawn{ID: e.ID, Err: "torn", Damaged: true})
+				events = append(events, Withdrawn{ID: e.ID, Err: errors.New("torn"), Damaged: true})
 			case Kill:
 				kills++
 			case Collect:
@@ -60,7 +60,7 @@ func probedUntil(t *testing.T, c *Core, id grid.JobID, answer func(grid.AttemptI
 
 func phase(p grid.Phase, cause grid.Cause) func(grid.AttemptID) Progressed {
 	return func(id grid.AttemptID) Progressed {
-		return Progressed{Progress: grid.Progress{ID: id, Phase: p, Cause: cause, Detail: "nothing of it runs"}, Err: "torn", Damaged: true}
+		return Progressed{Progress: grid.Progress{ID: id, Phase: p, Cause: cause, Detail: "nothing of it runs"}, Err: errors.New("torn"), Damaged: true}
 	}
 }
 
@@ -88,7 +88,7 @@ func TestDamagedControlFilesGetAnEnd(t *testing.T) {
 		{"runs, waited", waiting, phase(grid.Started, 0), 0, ""},
 		{"waits", waiting, phase(grid.Waiting, 0), 0, ""},
 		{"the batch system does not answer", nil, func(id grid.AttemptID) Progressed {
-			return Progressed{Progress: grid.Progress{ID: id}, Err: "no answer"}
+			return Progressed{Progress: grid.Progress{ID: id}, Err: errors.New("no answer")}
 		}, 0, ""},
 	} {
 		r := runningHere(k.change)
@@ -149,7 +149,7 @@ func TestADamagedTokenEndsAnOffer(t *testing.T) {
 	c := signed()
 	c.jobs[r.Job.ID] = &job{rec: r}
 	c.keepLive(c.jobs[r.Job.ID])
-	effects := c.Step(1_000_001, Withdrawn{ID: c.attempt(c.jobs[r.Job.ID]), Err: "torn", Damaged: true})
+	effects := c.Step(1_000_001, Withdrawn{ID: c.attempt(c.jobs[r.Job.ID]), Err: errors.New("torn"), Damaged: true})
 	if got := c.jobs[r.Job.ID].rec; got.State != grid.Assigned || got.Handoff.Phase != grid.NoHandoff {
 		t.Errorf("%s, %d", got.State, got.Handoff.Phase)
 	}

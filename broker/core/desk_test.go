@@ -86,14 +86,14 @@ func (d *desk) effect(e Effect) {
 		if done {
 			d.holds[e.Reservation.ID] = e.Reservation.Place()
 		}
-		d.queue = append(d.queue, Reserved{ID: e.Reservation.ID, Place: e.Reservation.Place(), Err: text, Kind: grid.Temporary})
+		d.queue = append(d.queue, Reserved{ID: e.Reservation.ID, Place: e.Reservation.Place(), Err: errOf(text), Kind: grid.Temporary})
 	case Unreserve:
 		if done {
 			delete(d.holds, e.ID)
 		}
-		d.queue = append(d.queue, Unreserved{ID: e.ID, Err: text})
+		d.queue = append(d.queue, Unreserved{ID: e.ID, Err: errOf(text)})
 	case ListReservations:
-		ev := ReservationsListed{Err: text}
+		ev := ReservationsListed{Err: errOf(text)}
 		for id, p := range d.holds {
 			ev.All = append(ev.All, HeldReservation{ID: id, Place: p})
 		}

@@ -7,7 +7,7 @@ import (
 	"gbroker/wire"
 )
 
-// Event is what happens to a Core: one of the types of this file.
+// Event is what happens to a Core: one of the types of this file. Its Err is nil where all went well; what it says is for people alone.
 type Event interface{ event() }
 
 // Token ties an Answer to the request it answers.
@@ -81,10 +81,10 @@ type Message struct {
 	Message wire.Message
 }
 
-// Looked answers the effect Look. Err is "" for a good snapshot.
+// Looked answers the effect Look. Err is nil for a good snapshot.
 type Looked struct {
 	Snapshot plan.Snapshot
-	Err      string
+	Err      error
 	Full     bool // the disk has no more than its reserve: nothing new is taken
 }
 
@@ -93,7 +93,7 @@ type Looked struct {
 type Launched struct {
 	ID    grid.AttemptID
 	Local grid.LocalID
-	Err   string
+	Err   error
 	Kind  grid.RefusalKind
 	// Source: an input by URI cannot be had here; Kind is Permanent, and Err says so.
 	Source bool
@@ -104,7 +104,7 @@ type Launched struct {
 type Withdrawn struct {
 	ID      grid.AttemptID
 	Done    bool
-	Err     string
+	Err     error
 	Damaged bool // the control files of the attempt are
 }
 
@@ -114,7 +114,7 @@ type Withdrawn struct {
 // Progress is what is known without them.
 type Progressed struct {
 	Progress grid.Progress
-	Err      string
+	Err      error
 	Damaged  bool
 }
 
@@ -134,7 +134,7 @@ type Fetched struct {
 	Job   grid.JobID
 	Epoch grid.Epoch
 	Set   FileSet
-	Err   string
+	Err   error
 	Final bool
 	// Source: an input by URI cannot be had here, and Err says so.
 	Source bool
@@ -154,7 +154,7 @@ type Exported struct {
 	Job          grid.JobID
 	Epoch        grid.Epoch
 	Failed, Gone []string
-	Err          string
+	Err          error
 }
 
 // ExportedAgain tells, before Exported, why an output is brought again.
@@ -175,7 +175,7 @@ type Checked struct {
 // Furnished answers the effect Furnish. Final tells of an error that trying again does not mend.
 type Furnished struct {
 	Job   grid.JobID
-	Err   string
+	Err   error
 	Final bool
 }
 
@@ -186,7 +186,7 @@ type Collected struct {
 	Outputs grid.Manifest
 	Missing []grid.MissingOutput
 	Full    grid.Tick // when the disk of the jobs was last seen to be full
-	Err     string
+	Err     error
 }
 
 // PeerChanged is the word of the overlay on who lives.
@@ -261,20 +261,20 @@ type PeerJournal struct {
 type Reserved struct {
 	ID    grid.ReservationID
 	Place grid.Place // as it was asked for
-	Err   string
+	Err   error
 	Kind  grid.RefusalKind
 }
 
 // Unreserved answers the effect Unreserve.
 type Unreserved struct {
 	ID  grid.ReservationID
-	Err string
+	Err error
 }
 
 // ReservationsListed answers the effect ListReservations.
 type ReservationsListed struct {
 	All []HeldReservation
-	Err string
+	Err error
 }
 
 // HeldReservation is a reservation of this broker as the batch system shows it.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -93,13 +94,13 @@ func TestFilesThatCannotBeLaidDownAfterARollback(t *testing.T) {
 	j := c.jobs[one]
 	j.rec.Uncertain, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
 	for range 2 * maxFinal {
-		c.Step(c.now+1, Furnished{Job: one, Err: "no such file", Final: true})
+		c.Step(c.now+1, Furnished{Job: one, Err: errors.New("no such file"), Final: true})
 	}
 	if j.rec.State != grid.StageIn || j.due[onUpload] == 0 {
 		t.Fatalf("while others are asked it is %s, looked after at %d", j.rec.State, j.due[onUpload])
 	}
 	j.rec.Uncertain, c.recovery.rolled = false, nil
-	if c.Step(c.now+1, Furnished{Job: one, Err: "no such file", Final: true}); j.rec.State != grid.Failed {
+	if c.Step(c.now+1, Furnished{Job: one, Err: errors.New("no such file"), Final: true}); j.rec.State != grid.Failed {
 		t.Errorf("when all have answered it is %s", j.rec.State)
 	}
 }

@@ -150,16 +150,16 @@ func (c *home) furnished(e Furnished) {
 	j := c.job(e.Job)
 	switch {
 	case j == nil || j.rec.State != grid.StageIn || !c.furnishes(j):
-	case e.Err == "":
+	case e.Err == nil:
 		c.disarm(j, onUpload)
 		c.search.ready(j, "its turn in its group has come")
 	default:
-		c.note(e.Job, "", "bringing the files of its group: "+clip(e.Err))
+		c.note(e.Job, "", "bringing the files of its group: "+clip(e.Err.Error()))
 		if e.Final {
 			j.fails++
 		}
 		if e.Final && j.fails >= maxFinal && c.gates.beforeCancel(j) == open {
-			c.execution.end(j, grid.Failed, fmt.Sprintf("the files of its group could not be brought: %s", clip(e.Err)))
+			c.execution.end(j, grid.Failed, fmt.Sprintf("the files of its group could not be brought: %s", clip(e.Err.Error())))
 			return
 		}
 		c.backoff(j, onUpload)

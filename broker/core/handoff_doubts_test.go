@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -245,7 +246,7 @@ func TestACandidateFetchesFromElsewhere(t *testing.T) {
 	}
 	for source, kind := range map[bool]grid.RefusalKind{true: grid.Permanent, false: grid.Temporary} {
 		c, _, f = accepting()
-		effects := c.Step(c.now+1, Fetched{Job: f.Job, Epoch: f.Epoch, Set: InputFiles, Err: "no such file", Source: source})
+		effects := c.Step(c.now+1, Fetched{Job: f.Job, Epoch: f.Epoch, Set: InputFiles, Err: errors.New("no such file"), Source: source})
 		said := sentTo(effects, her)
 		if r, is := said[len(said)-1].(wire.Refuse); !is || r.Estimate.Refusal.Kind != kind {
 			t.Errorf("source %t: it says %+v", source, said)
@@ -293,7 +294,7 @@ func TestNothingIsPromisedUnseen(t *testing.T) {
 	for name, k := range map[string]struct {
 		look Looked
 		why  string
-	}{"no answer": {Looked{Err: "it is down"}, noLook}, "full": {Looked{Full: true}, diskFull}} {
+	}{"no answer": {Looked{Err: errors.New("it is down")}, noLook}, "full": {Looked{Full: true}, diskFull}} {
 		c := signed()
 		j, l := jobOf(her, "b", "1"), jobOf(her, "b", "2")
 		c.Step(c.now+1, Message{her, offerOf(j, 1, grid.Hour)})

@@ -67,19 +67,19 @@ func (c *execution) launched(e Launched) {
 	if j == nil || j.rec.State != grid.Assigned {
 		return
 	}
-	if e.Err != "" {
+	if e.Err != nil {
 		// It may have been submitted all the same: the token decides, then a new attempt.
 		if e.Kind != grid.Temporary {
 			j.fails++
 		}
-		j.rec.Reason = "submission failed: " + clip(e.Err)
+		j.rec.Reason = "submission failed: " + clip(e.Err.Error())
 		c.save(j, j.rec.Reason)
 		if e.Kind == grid.Permanent {
 			why := "its batch system has refused the job: "
 			if e.Source {
 				why = "" // it says so itself
 			}
-			c.refuses(j, c.cfg.Self, why+clip(e.Err))
+			c.refuses(j, c.cfg.Self, why+clip(e.Err.Error()))
 			c.withdraw(j)
 			return
 		}
@@ -133,10 +133,10 @@ func (c *execution) withdrawn(e Withdrawn) {
 	switch {
 	case j.over():
 		c.strayWithdrawn(e)
-	case e.Err != "" && e.Damaged:
-		c.untaken(j, e.Err)
-	case e.Err != "":
-		c.note(e.ID.Job, "", "withdrawing "+e.ID.String()+": "+e.Err)
+	case e.Err != nil && e.Damaged:
+		c.untaken(j, e.Err.Error())
+	case e.Err != nil:
+		c.note(e.ID.Job, "", "withdrawing "+e.ID.String()+": "+e.Err.Error())
 		if j.rec.Handoff.Phase != grid.Withdrawing {
 			c.arm(j, onBatch, c.cfg.Refresh)
 		}
@@ -207,11 +207,11 @@ func (c *execution) progressed(e Progressed) {
 	if j == nil {
 		return
 	}
-	if e.Err != "" {
-		c.note(p.ID.Job, "", "asking about "+p.ID.String()+": "+e.Err)
+	if e.Err != nil {
+		c.note(p.ID.Job, "", "asking about "+p.ID.String()+": "+e.Err.Error())
 		c.arm(j, onBatch, c.cfg.Refresh)
 		if e.Damaged && (j.rec.State == grid.Assigned || j.rec.State == grid.Running) {
-			c.damaged(j, p, e.Err)
+			c.damaged(j, p, e.Err.Error())
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -145,7 +146,7 @@ func TestEstimatorAlone(t *testing.T) {
 	a.want(Message{him, ask}, "") // the look is under way
 	a.want(shot(a.now), "EstimateReply>b, EstimateReply>c, takeOffers, stir, beginPass, ownAnswer, whereHere")
 	a.want(Message{her, ask}, "Look")
-	a.want(Looked{Err: "it does not answer"}, "Note, EstimateReply>b, takeOffers, whereHere, noOwnAnswer, noPass")
+	a.want(Looked{Err: errors.New("it does not answer")}, "Note, EstimateReply>b, takeOffers, whereHere, noOwnAnswer, noPass")
 }
 
 // An attempt is submitted, runs, ends, and its output is collected.
@@ -271,4 +272,12 @@ func TestEverythingHasAMachine(t *testing.T) {
 			t.Errorf("nobody takes the timer %d of jobs", k)
 		}
 	}
+}
+
+// errOf is an error of that text; "" is none.
+func errOf(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
 }

@@ -26,7 +26,7 @@ type Notify struct {
 type Notified struct {
 	Job   grid.JobID
 	Owed  grid.Owed
-	Err   string
+	Err   error
 	Final bool
 }
 
@@ -93,11 +93,11 @@ func (c *terms) notified(e Notified) {
 	}
 	why := fmt.Sprintf("told %s of its %s", e.Owed.To, e.Owed.When)
 	switch {
-	case e.Err == "":
+	case e.Err == nil:
 	case e.Final || c.now-e.Owed.At > noticeLimit:
-		why = fmt.Sprintf("telling %s of its %s is given up: %s", e.Owed.To, e.Owed.When, clip(e.Err))
+		why = fmt.Sprintf("telling %s of its %s is given up: %s", e.Owed.To, e.Owed.When, clip(e.Err.Error()))
 	default:
-		c.note(e.Job, "", fmt.Sprintf("telling %s of its %s: %s", e.Owed.To, e.Owed.When, clip(e.Err)))
+		c.note(e.Job, "", fmt.Sprintf("telling %s of its %s: %s", e.Owed.To, e.Owed.When, clip(e.Err.Error())))
 		c.tellLater(j, k)
 		return
 	}

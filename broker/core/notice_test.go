@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -31,7 +32,7 @@ func TestNoticesAreSentAtLeastOnce(t *testing.T) {
 	if len(sent) != 1 || sent[0].When != grid.OnEnd {
 		t.Fatalf("after a restart %+v is sent", sent)
 	}
-	step(Notified{Job: j.ID, Owed: sent[0], Err: "it is down"})
+	step(Notified{Job: j.ID, Owed: sent[0], Err: errors.New("it is down")})
 	step(Tick{})
 	if len(sent) != 2 || sent[1].When != grid.OnFail {
 		t.Fatalf("the second is not sent: %+v", sent)
@@ -44,7 +45,7 @@ func TestNoticesAreSentAtLeastOnce(t *testing.T) {
 	if len(sent) != 3 || sent[2] != sent[0] {
 		t.Fatalf("the first is not tried again: %+v", sent)
 	}
-	step(Notified{Job: j.ID, Owed: sent[2], Err: "refused", Final: true})
+	step(Notified{Job: j.ID, Owed: sent[2], Err: errors.New("refused"), Final: true})
 	if k := c.jobs[j.ID]; k != nil && (len(k.rec.Owed) != 0 || k.due[onNotice] != 0) {
 		t.Errorf("given up, and still owed: %+v", k.rec.Owed)
 	}
@@ -67,7 +68,7 @@ func TestANoticeThatFailsIsTriedLater(t *testing.T) {
 				step(Notified{Job: j.ID, Owed: n.Owed})
 			case is:
 				tries++
-				step(Notified{Job: j.ID, Owed: n.Owed, Err: "it is down"})
+				step(Notified{Job: j.ID, Owed: n.Owed, Err: errors.New("it is down")})
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func TestOnlyAReservationThatMovedDisplaces(t *testing.T) {
 		if _, early := only[Displace](effects); early || r.Holding != grid.Changing || r.Start != start || len(p.told) > 0 {
 			t.Fatalf("it is %+v; told early: %t, %+v", r, early, p.told)
 		}
-		told, is := only[Displace](p.c.Step(p.c.now, Reserved{ID: "r1", Place: r.Place(), Err: err, Kind: grid.Permanent}))
+		told, is := only[Displace](p.c.Step(p.c.now, Reserved{ID: "r1", Place: r.Place(), Err: errOf(err), Kind: grid.Permanent}))
 		if is != displaced || is && (told.Reservation.ID != "r1" || len(told.Jobs) != 1) {
 			t.Errorf("%q: told %+v", err, told)
 		}

@@ -50,8 +50,8 @@ func (c *home) fetched(e Fetched) {
 	if !j.bringing() || j.rec.Epoch != e.Epoch {
 		return
 	}
-	if e.Err != "" {
-		c.note(e.Job, j.rec.Owner, "fetching its output: "+clip(e.Err))
+	if e.Err != nil {
+		c.note(e.Job, j.rec.Owner, "fetching its output: "+clip(e.Err.Error()))
 		gone := e.Unended && j.setBack
 		if e.Final || gone {
 			j.fails++
@@ -61,7 +61,7 @@ func (c *home) fetched(e Fetched) {
 			return
 		}
 		j.rec.Outputs = nil
-		j.rec.Reason = "its output could not be fetched: " + clip(e.Err)
+		j.rec.Reason = "its output could not be fetched: " + clip(e.Err.Error())
 		if gone {
 			j.rec.Reason = "its output is gone: " + c.nameOf(j.rec.Owner) + " was put back to before the end of the job"
 		}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -116,7 +117,7 @@ func refused(t *testing.T) (*Core, grid.Job) {
 	c.Step(1_000_001, Reconciled{Jobs: []grid.JobID{j.ID}})
 	at := grid.AttemptID{Job: j.ID, Epoch: grid.Epoch{Term: 1}, Attempt: 1}
 	withdraws := false
-	for _, e := range c.Step(1_000_002, Launched{ID: at, Err: "no account", Kind: grid.Permanent}) {
+	for _, e := range c.Step(1_000_002, Launched{ID: at, Err: errors.New("no account"), Kind: grid.Permanent}) {
 		_, is := e.(Withdraw)
 		withdraws = withdraws || is
 	}

@@ -13,7 +13,7 @@ import (
 
 // looked finds nodes for those that named none.
 func (c *reservations) looked(e Looked) {
-	if e.Err == "" {
+	if e.Err == nil {
 		clear(c.nodes)
 		for _, n := range e.Snapshot.Nodes {
 			c.nodes[n.Name] = n
@@ -24,7 +24,7 @@ func (c *reservations) looked(e Looked) {
 	pending := c.pending
 	c.pending = nil
 	for _, p := range pending {
-		if e.Err != "" {
+		if e.Err != nil {
 			c.answer(p.from, wire.KindReserve, p.m.Sent, grid.Reservation{ID: p.m.ID}, forNow(noLook))
 			continue
 		}

@@ -14,11 +14,11 @@ func (c *reservations) made(e Reserved) {
 	w := c.work(e.ID)
 	w.asked = max(0, w.asked-1)
 	var why *grid.Refusal
-	if e.Err != "" {
-		why = &grid.Refusal{Kind: e.Kind, Reason: clip(e.Err)}
+	if e.Err != nil {
+		why = &grid.Refusal{Kind: e.Kind, Reason: clip(e.Err.Error())}
 	}
 	if c.later(w, why != nil && why.MayPass()) {
-		c.note("", "", "reservation "+string(e.ID)+" is not made yet: "+e.Err)
+		c.note("", "", "reservation "+string(e.ID)+" is not made yet: "+e.Err.Error())
 	}
 	c.book.Made(c.now, e.ID, e.Place, why)
 	r, known := c.book.Get(e.ID)
@@ -53,8 +53,8 @@ const endAtMost = 5 * grid.Second
 func (c *reservations) ended(e Unreserved) {
 	w := c.work(e.ID)
 	w.asked = max(0, w.asked-1)
-	if c.later(w, e.Err != "") {
-		c.note("", "", "reservation "+string(e.ID)+" is not ended yet: "+e.Err)
+	if c.later(w, e.Err != nil) {
+		c.note("", "", "reservation "+string(e.ID)+" is not ended yet: "+e.Err.Error())
 	} else {
 		c.book.Ended(e.ID)
 	}
@@ -80,8 +80,8 @@ func (c *reservations) entered(all []HeldReservation) {
 // compare takes the list of the batch system. What was asked for before it was made has been answered.
 func (c *reservations) compare(e ReservationsListed) {
 	c.listing, c.unsure = false, true
-	if e.Err != "" {
-		c.note("", "", "the reservations of the batch system are not known: "+e.Err)
+	if e.Err != nil {
+		c.note("", "", "the reservations of the batch system are not known: "+e.Err.Error())
 		c.listed = c.now - listEvery + endAtMost
 		c.settle()
 		return

@@ -54,7 +54,7 @@ func (c *reservations) lookedToMove(e Looked) {
 			continue
 		}
 		nodes, costs, why := p.m.Nodes, quote{}, forNow(noLook)
-		if e.Err == "" {
+		if e.Err == nil {
 			nodes, costs, why = c.placeFor(e.Snapshot, &r, p.m)
 		}
 		if why != nil {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +123,7 @@ func TestAChangeThatTheBatchSystemRefuses(t *testing.T) {
 	d.step(Message{her, wire.Change{ID: "r1", Number: 2, Start: 2_000_000, End: 2_700_000, Move: true, Nodes: []grid.NodeName{"n1"}}})
 	d.queue, d.sent = nil, nil
 	wished := d.disk["r1"]
-	d.step(Reserved{ID: "r1", Place: wished.Place(), Err: "no", Kind: grid.Permanent})
+	d.step(Reserved{ID: "r1", Place: wished.Place(), Err: errors.New("no"), Kind: grid.Permanent})
 	r := d.disk["r1"]
 	if r.Start != before.Start || r.End != before.End || r.Cores != before.Cores || len(r.Nodes) != 3 || r.Was != nil {
 		t.Errorf("it is %+v", r)

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -30,7 +31,7 @@ func TestReservationsThatAreRefused(t *testing.T) {
 		"its nodes are found":         {nodes(func(*wire.Reserve) {}), nil, shot(0), 0},
 		"the site drains":             {named, func(d *desk) { d.step(DrainRequest{On: true}) }, Looked{}, grid.Temporary},
 		"of a holder of another":      {func(d *desk) wire.Reserve { m := named(d); m.Holder.Home = him; return m }, nil, Looked{}, grid.Permanent},
-		"there is no listing":         {nodes(func(*wire.Reserve) {}), nil, Looked{Err: "it does not answer"}, grid.Temporary},
+		"there is no listing":         {nodes(func(*wire.Reserve) {}), nil, Looked{Err: errors.New("it does not answer")}, grid.Temporary},
 		"no node has so many cores":   {nodes(func(m *wire.Reserve) { m.Demand.Chunks[0].Cores = 5 }), nil, shot(0), grid.Permanent},
 		"its nodes are never so long": {nodes(func(m *wire.Reserve) { m.Length = 2 * grid.Minute }), nil, shot(0), grid.Temporary},
 	} {
@@ -40,7 +41,7 @@ func TestReservationsThatAreRefused(t *testing.T) {
 		}
 		m := k.ask(d)
 		said := d.says(m)
-		if d.says(m); k.look.Err != "" || len(k.look.Snapshot.Nodes) > 0 {
+		if d.says(m); k.look.Err != nil || len(k.look.Snapshot.Nodes) > 0 {
 			if len(said) > 0 {
 				t.Errorf("%s: answered before the look: %+v", name, said)
 			}
@@ -90,7 +91,7 @@ func TestAChangeThatCannotBeLookedAt(t *testing.T) {
 		look Looked
 		kept int // nodes after it
 	}{
-		"there is no listing": {false, Looked{Err: "it does not answer"}, 1},
+		"there is no listing": {false, Looked{Err: errors.New("it does not answer")}, 1},
 		"it is gone":          {true, shot(0), 0},
 		"it grows":            {false, Looked{Snapshot: plan.Snapshot{Policy: plan.Policy{Kind: plan.EASY}, Site: grid.Site{Name: "a", Speed: 1}, Nodes: []plan.Node{{Name: "n1", Cores: 4}, {Name: "n2", Cores: 4}}}}, 2},
 	} {
@@ -131,7 +132,7 @@ func TestAReservationThatIsOverBeforeItIsMade(t *testing.T) {
 		}
 		d.sent = nil
 		r := d.disk["r1"]
-		d.step(Reserved{ID: "r1", Place: r.Place(), Err: k.err, Kind: grid.Permanent})
+		d.step(Reserved{ID: "r1", Place: r.Place(), Err: errOf(k.err), Kind: grid.Permanent})
 		var got []*grid.Refusal
 		for _, m := range d.sent {
 			if a, is := m.(wire.Reserved); is && a.Of == wire.KindReserve {

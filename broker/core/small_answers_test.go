@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -91,6 +92,20 @@ func TestAReservationGrowsByLikeNodes(t *testing.T) {
 		got, why := m.nodesFor(s, r, wire.Change{ID: "r", Start: m.now, End: m.now + grid.Hour, Count: count})
 		if !slices.Equal(got, want) || (why != nil) != (want == nil) || why != nil && (why.Asked != "4" || why.Available != "3") {
 			t.Errorf("%d nodes: %v, %+v", count, got, why)
+		}
+	}
+}
+
+// An error that says nothing is one all the same.
+func TestAnErrorWithoutAWord(t *testing.T) {
+	t.Parallel()
+	for err, local := range map[error]grid.LocalID{nil: "l", errors.New(""): ""} {
+		j := jobOf(me, "a", "1")
+		c := signed(grid.Record{Job: j, State: grid.Assigned, Submitted: 1_000_000, Run: grid.Run{Attempt: 1}, Tenure: owned()})
+		k := c.jobs[j.ID]
+		c.Step(1_000_001, Launched{ID: grid.AttemptID{Job: j.ID, Epoch: k.rec.Epoch, Attempt: 1}, Local: "l", Err: err, Kind: grid.Temporary})
+		if k.rec.Local != local {
+			t.Errorf("with the error %#v it is %q in the batch system", err, k.rec.Local)
 		}
 	}
 }

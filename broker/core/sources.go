@@ -126,8 +126,8 @@ func (c *home) exported(e Exported) {
 	if !c.isHome(j) || !running && !j.bringing() || j.rec.Epoch != e.Epoch {
 		return
 	}
-	if e.Err != "" {
-		c.note(e.Job, "", "bringing its output to its places: "+clip(e.Err))
+	if e.Err != nil {
+		c.note(e.Job, "", "bringing its output to its places: "+clip(e.Err.Error()))
 		if running {
 			c.backoff(j, onBatch)
 		} else {

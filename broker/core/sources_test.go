@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -103,7 +104,7 @@ func TestASourceThatNobodyCanHave(t *testing.T) {
 		k := c.jobs[j.ID]
 		k.weighed = true
 		at := grid.AttemptID{Job: j.ID, Epoch: k.rec.Epoch, Attempt: 1}
-		c.Step(1_000_001, Launched{ID: at, Err: `"x" from https://host/x: 404`, Kind: grid.Permanent, Source: true})
+		c.Step(1_000_001, Launched{ID: at, Err: errors.New(`"x" from https://host/x: 404`), Kind: grid.Permanent, Source: true})
 		c.Step(1_000_002, Withdrawn{ID: at, Done: true})
 		if k.rec.State != grid.Ready || !strings.Contains(k.rec.Reason, "404") || strings.Contains(k.rec.Reason, "batch system") {
 			t.Fatalf("it is %s: %s", k.rec.State, k.rec.Reason)
@@ -214,7 +215,7 @@ func TestOutputGoesElsewhere(t *testing.T) {
 		if j.rec.State != k.r.State || j.exporting {
 			t.Errorf("by a word of another epoch it is %s, and being brought: %t", j.rec.State, j.exporting)
 		}
-		a.want(Exported{Job: id, Epoch: at, Err: "no route"}, "Note")
+		a.want(Exported{Job: id, Epoch: at, Err: errors.New("no route")}, "Note")
 		if j.due[k.again] == 0 || j.rec.State != k.r.State {
 			t.Errorf("it is not tried again, and is %s", j.rec.State)
 		}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -58,7 +59,7 @@ func TestFilesThatAreBroughtHereAreNotPutOffByAStall(t *testing.T) {
 	one := e.Group.ID.Job(1)
 	tried.Step(tried.now+1, e)
 	tried.Step(tried.now+1, Uploaded{Token: 2, Job: e.Group.ID.Template(), Inputs: e.Template.Inputs})
-	tried.Step(tried.now+1, Furnished{Job: one, Err: "the disk is full"})
+	tried.Step(tried.now+1, Furnished{Job: one, Err: errors.New("the disk is full")})
 	for id, c := range map[grid.JobID]*Core{part.ID: started, one: tried} {
 		due := c.jobs[id].due[onUpload]
 		c.Step(c.now, Stall{grid.Hour})

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -151,12 +152,12 @@ func TestAnswersOfAnotherTime(t *testing.T) {
 				waits bool // for it
 			}{
 				{Launched{ID: attempt, Local: "other"}, own && state == grid.Assigned},
-				{Launched{ID: attempt, Err: "no", Kind: grid.Permanent}, own && state == grid.Assigned},
+				{Launched{ID: attempt, Err: errors.New("no"), Kind: grid.Permanent}, own && state == grid.Assigned},
 				{Progressed{Progress: grid.Progress{ID: attempt, Phase: grid.Started, Started: 7}}, own && (state == grid.Assigned || state == grid.Running || state == grid.Moving)},
 				{Progressed{Progress: grid.Progress{ID: attempt, Phase: grid.Ended, Started: 7, Finished: 8}}, own && (state == grid.Assigned || state == grid.Running || state == grid.Moving)},
-				{Progressed{Progress: grid.Progress{ID: attempt}, Err: "torn", Damaged: true}, own && (state == grid.Assigned || state == grid.Running)},
+				{Progressed{Progress: grid.Progress{ID: attempt}, Err: errors.New("torn"), Damaged: true}, own && (state == grid.Assigned || state == grid.Running)},
 				{Collected{Job: id, Epoch: at, Outputs: out}, own && state == grid.Finished},
-				{Collected{Job: id, Epoch: at, Err: "no"}, own && state == grid.Finished},
+				{Collected{Job: id, Epoch: at, Err: errors.New("no")}, own && state == grid.Finished},
 				{Fetched{Job: id, Epoch: at, Set: OutputFiles}, at == r.Epoch && state == grid.StageOut}, // a home alone fetches it
 				{Fetched{Job: id, Epoch: at, Set: InputFiles}, false},
 				{Exported{Job: id, Epoch: at, Failed: []string{"x"}}, at == r.Epoch && r.Job.Home == me && (owned && state == grid.Finished || state == grid.StageOut)},
@@ -164,7 +165,7 @@ func TestAnswersOfAnotherTime(t *testing.T) {
 				{Checked{Job: id, Epoch: at, Missing: "in"}, own && (state == grid.Ready || state == grid.Moving)},
 				{Checked{Job: id, Epoch: at}, false},
 				{Weighed{Job: id, Cost: grid.SourceCost{Bytes: 9}}, false},
-				{Furnished{Job: id, Err: "no", Final: true}, state == grid.StageIn},
+				{Furnished{Job: id, Err: errors.New("no"), Final: true}, state == grid.StageIn},
 				{Notified{Job: id, Owed: grid.Owed{At: 5}}, false},
 			} {
 				if k.waits {

@@ -51,7 +51,7 @@ func (c *execution) hasStray(id grid.JobID) bool {
 
 // strayWithdrawn: a stray that has started is ended, and one whose token nobody can take.
 func (c *execution) strayWithdrawn(e Withdrawn) {
-	if c.strays[e.ID] > 0 && (e.Err == "" || e.Damaged) && !e.Done {
+	if c.strays[e.ID] > 0 && (e.Err == nil || e.Damaged) && !e.Done {
 		c.emit(Kill{e.ID})
 	}
 }

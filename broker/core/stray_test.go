@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestStraysAreRemoved(t *testing.T) {
 	if !kills(Withdrawn{ID: at("9", 1)}) {
 		t.Error("a stray that has started is not ended")
 	}
-	if kills(Withdrawn{ID: at("9", 1), Done: true}) || kills(Withdrawn{ID: at("9", 1), Err: "no answer"}) || kills(Withdrawn{ID: at("8", 1)}) {
+	if kills(Withdrawn{ID: at("9", 1), Done: true}) || kills(Withdrawn{ID: at("9", 1), Err: errors.New("no answer")}) || kills(Withdrawn{ID: at("8", 1)}) {
 		t.Error("ended without its token's word, or with no reason")
 	}
 	look(at("7", 1))
@@ -97,7 +98,7 @@ func TestAnUnknownFolderIsPutAside(t *testing.T) {
 	if got := look(1_600_001, at); !slices.Equal(got, []SetAside{{foreign, true}}) {
 		t.Errorf("while its attempt is there: %v", got)
 	}
-	if k, kills := only[Kill](c.Step(1_600_002, Withdrawn{ID: at, Err: "torn", Damaged: true})); !kills || k.ID != at {
+	if k, kills := only[Kill](c.Step(1_600_002, Withdrawn{ID: at, Err: errors.New("torn"), Damaged: true})); !kills || k.ID != at {
 		t.Error("an attempt whose token cannot be read is left")
 	}
 	if got := look(2_200_001); !slices.Equal(got, []SetAside{{own, false}, {foreign, true}}) {

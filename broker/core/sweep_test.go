@@ -83,10 +83,10 @@ func TestFilesOfASweepThatDoNotCome(t *testing.T) {
 	if j := c.jobs[one]; j.rec.State != grid.Ready || j.due[onUpload] != 0 {
 		t.Errorf("with its files it is %s, and looked after at %d", j.rec.State, j.due[onUpload])
 	}
-	if effects := c.Step(c.now+1, Furnished{Job: one, Err: "late"}); len(effects) > 0 {
+	if effects := c.Step(c.now+1, Furnished{Job: one, Err: errors.New("late")}); len(effects) > 0 {
 		t.Errorf("told again it does %v", effects)
 	}
-	c.Step(c.now+1, Furnished{Job: two, Err: "the disk is full"})
+	c.Step(c.now+1, Furnished{Job: two, Err: errors.New("the disk is full")})
 	if again := furnishes(c.Step(c.jobs[two].due[onUpload], Tick{})); len(again) != 1 || again[0].Job != two {
 		t.Fatalf("tried again: %v", again)
 	}
@@ -94,7 +94,7 @@ func TestFilesOfASweepThatDoNotCome(t *testing.T) {
 		if c.jobs[two].rec.State != grid.StageIn {
 			t.Fatalf("after %d tries it is %s", n-1, c.jobs[two].rec.State)
 		}
-		c.Step(c.now+1, Furnished{Job: two, Err: "no such file", Final: true})
+		c.Step(c.now+1, Furnished{Job: two, Err: errors.New("no such file"), Final: true})
 	}
 	if r := c.jobs[two].rec; r.State != grid.Failed || !strings.Contains(r.Reason, "no such file") {
 		t.Errorf("after %d tries it is %s: %s", maxFinal, r.State, r.Reason)

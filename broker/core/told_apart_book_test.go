@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestNodesAreKnownOverALookThatFails(t *testing.T) {
 	d.says(d.reserveFor("r1", 2_000_000, 600_000, "n1", "n2"))
 	d.says(wire.Confirm{ID: "r1"})
 	d.moves(wire.Change{ID: "r1", Number: 1, Start: 2_000_000, End: 2_600_000, Move: true, Count: 3})
-	d.step(Looked{Err: "it is down"})
+	d.step(Looked{Err: errors.New("it is down")})
 	d.says(wire.Change{ID: "r1", Number: 2, Start: 2_000_000, End: 2_600_000, Move: true, Nodes: []grid.NodeName{"n1", "n2"}})
 	d.work()
 	if r := d.disk["r1"]; r.Cores != 8 || len(r.Nodes) != 2 {
@@ -36,7 +37,7 @@ func TestOneListAtATime(t *testing.T) {
 	if m.list(); len(d.core.kernel.out) > 0 {
 		t.Errorf("asked again: %+v", d.core.kernel.out)
 	}
-	d.step(ReservationsListed{Err: "no answer"})
+	d.step(ReservationsListed{Err: errors.New("no answer")})
 	d.core.kernel.out = nil
 	if m.list(); len(d.core.kernel.out) != 1 {
 		t.Error("not asked again when it has answered")

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -50,7 +51,7 @@ func TestNothingStartsAgainBesideAnAttempt(t *testing.T) {
 		for _, p := range []grid.PeerID{her, him, it} {
 			c.Step(1_000_002, Forget{Site: p, Fenced: true, By: "root"})
 		}
-		c.Step(1_000_003, Progressed{Progress: grid.Progress{ID: id}, Err: "the listing is empty"})
+		c.Step(1_000_003, Progressed{Progress: grid.Progress{ID: id}, Err: errors.New("the listing is empty")})
 		if settled(c, 1_000_004) || c.jobs[j.ID].rec.Epoch != was.Epoch {
 			t.Errorf("%s: it goes on at %s, and nobody knows of its attempt", name, c.jobs[j.ID].rec.Epoch)
 			continue

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestNoEndIsToldBeforeTheOutputIsCollected(t *testing.T) {
 	now := grid.Tick(1_000_000)
 	for range 3 * maxFails {
 		now += 1000
-		c.Step(now, Collected{Job: j.ID, Epoch: epoch, Err: "the account may not read out"})
+		c.Step(now, Collected{Job: j.ID, Epoch: epoch, Err: errors.New("the account may not read out")})
 		if r := c.jobs[j.ID].rec; r.State != grid.Finished || !strings.Contains(r.Why(), "may not read out") {
 			t.Fatalf("at %d: %s, %q", now, r.State, r.Why())
 		}
@@ -52,7 +53,7 @@ func TestLostOutputIsNotTheOutputOfASuccess(t *testing.T) {
 		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: epoch},
 		Run:    grid.Run{End: grid.Completed, Attempt: 1, Started: 990_000, Finished: 1_000_000},
 	})
-	c.Step(1_000_000+leastTries+1000, Collected{Job: j.ID, Epoch: epoch, Err: "the account may not read out"})
+	c.Step(1_000_000+leastTries+1000, Collected{Job: j.ID, Epoch: epoch, Err: errors.New("the account may not read out")})
 	if r := c.jobs[j.ID].rec; r.State != grid.Failed || !strings.Contains(r.Reason, "may not read out") {
 		t.Errorf("%s, %q", r.State, r.Reason)
 	}

@@ -43,7 +43,7 @@ func (v *vanishing) probes(n int, phase grid.Phase, err string) {
 		for _, e := range v.out {
 			if p, ok := e.(Probe); ok && answered < n {
 				answered++
-				v.out = v.Step(v.now, Progressed{Progress: grid.Progress{ID: p.ID, Phase: phase}, Err: err})
+				v.out = v.Step(v.now, Progressed{Progress: grid.Progress{ID: p.ID, Phase: phase}, Err: errOf(err)})
 				break
 			}
 		}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -143,7 +144,7 @@ func TestWhereUnseen(t *testing.T) {
 	t.Parallel()
 	c, e, _ := wherever(4)
 	c.Step(1000, e)
-	if d := decided(c.Step(1000, Looked{Err: "nobody answers"})); d == nil || Never(*d) {
+	if d := decided(c.Step(1000, Looked{Err: errors.New("nobody answers")})); d == nil || Never(*d) {
 		t.Errorf("decided %+v", d)
 	}
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func rowsOf(t *testing.T, j grid.Job) (end grid.State, chosen string, rows []gri
 			}
 		}
 	}
-	c.Step(c.now+1, Looked{Err: "nothing is listed"})
+	c.Step(c.now+1, Looked{Err: errors.New("nothing is listed")})
 	for p, wait := range map[grid.PeerID]grid.Tick{her: grid.Hour, him: grid.Hour + 30*grid.Second, it: 2 * grid.Hour} {
 		effects = append(effects, c.Step(c.now+1, Message{p, wire.EstimateReply{Round: round, Site: grid.Site{Speed: 1, Processes: 64}, Answers: []wire.Answer{{Job: j.ID, Estimate: grid.Estimate{Wait: wait, Price: map[grid.PeerID]float64{her: 5, him: 2.5}[p]}}}}})...)
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 
 	"gbroker/grid"
@@ -62,7 +63,7 @@ func (s *site) launch(sub grid.Submission) Event {
 		}
 	}
 	if failed {
-		return Launched{ID: sub.ID, Err: "the answer was lost"}
+		return Launched{ID: sub.ID, Err: errors.New("the answer was lost")}
 	}
 	return Launched{ID: sub.ID, Local: grid.LocalID(sub.ID.Tag())}
 }
@@ -169,7 +170,7 @@ func (s *site) withdraw(id grid.AttemptID) Event {
 	}
 	s.tokens[id] = "withdrawn"
 	if s.w.rnd.Float64() < s.w.faults.batchError {
-		return Withdrawn{ID: id, Err: "the answer was lost"}
+		return Withdrawn{ID: id, Err: errors.New("the answer was lost")}
 	}
 	s.w.after(1, s.schedule)
 	return Withdrawn{ID: id, Done: true}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -82,18 +83,18 @@ func (p *partSite) do(e Effect) {
 	switch e := e.(type) {
 	case Reserve:
 		if p.inWay(e.Reservation.Place()) {
-			s.later(50, Reserved{ID: e.Reservation.ID, Err: "a job runs there", Kind: grid.Permanent})
+			s.later(50, Reserved{ID: e.Reservation.ID, Err: errors.New("a job runs there"), Kind: grid.Permanent})
 			return
 		}
 		p.holds[e.Reservation.ID] = e.Reservation.Place()
 		s.w.after(e.Reservation.Start-s.ahead-s.w.now, s.schedule)
-		s.later(50, Reserved{ID: e.Reservation.ID, Place: e.Reservation.Place(), Err: text, Kind: grid.Temporary})
+		s.later(50, Reserved{ID: e.Reservation.ID, Place: e.Reservation.Place(), Err: errOf(text), Kind: grid.Temporary})
 	case Unreserve:
 		delete(p.holds, e.ID)
 		s.w.after(1, s.schedule)
-		s.later(50, Unreserved{ID: e.ID, Err: text})
+		s.later(50, Unreserved{ID: e.ID, Err: errOf(text)})
 	case ListReservations:
-		ev := ReservationsListed{Err: text}
+		ev := ReservationsListed{Err: errOf(text)}
 		for id, at := range p.holds {
 			ev.All = append(ev.All, HeldReservation{ID: id, Place: at})
 		}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -225,9 +226,9 @@ func (s *site) fetch(e Fetch) {
 	ev := Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set}
 	switch o := s.w.byPeer[e.From]; {
 	case !o.up:
-		ev.Err = "peer is down"
+		ev.Err = errors.New("peer is down")
 	case e.Set == OutputFiles && !o.outputs[e.Job]:
-		ev.Err, ev.Final = "it has no output of that job", true
+		ev.Err, ev.Final = errors.New("it has no output of that job"), true
 	case e.Set == OutputFiles:
 		s.outputs[e.Job] = true
 	}

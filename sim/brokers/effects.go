@@ -1,6 +1,7 @@
 package brokers
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -98,7 +99,7 @@ func (h *broker) fetch(e core.Fetch) {
 	h.noted()
 	h.r.at(h.r.now+h.r.delivery(from.site, h.site, h.r.w.Jobs[k].Bytes), func() {
 		if h.away || from.away {
-			done.Err = "the other site has left"
+			done.Err = errors.New("the other site has left")
 			h.coming = slices.DeleteFunc(h.coming, func(o int32) bool { return o == k })
 		} else {
 			h.r.result.Moves++

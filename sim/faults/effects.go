@@ -127,13 +127,9 @@ func (h *host) look(key core.WorkKey) {
 		begin: func() grid.Tick { return s.batch.pace(5) },
 		end: func(bool) {
 			ev := core.Looked{Full: s.disk.full}
-			if shot, err := s.batch.snapshot(h); err != nil {
-				ev.Err = err.Error()
-			} else {
-				ev.Snapshot = shot
-			}
+			ev.Snapshot, ev.Err = s.batch.snapshot(h)
 			if w.tracing() {
-				w.tell(s, "looks: %d running, %d waiting %s", len(ev.Snapshot.Running), len(ev.Snapshot.Waiting), ev.Err)
+				w.tell(s, "looks: %d running, %d waiting %s", len(ev.Snapshot.Running), len(ev.Snapshot.Waiting), textOf(ev.Err))
 			}
 			h.post(ev)
 		},
@@ -187,7 +183,7 @@ var errPaused = fmt.Errorf("%w: this broker was stopped before it could submit t
 
 func (h *host) launched(id grid.AttemptID, local grid.LocalID, err error) {
 	h.s.w.tell(h.s, "submitted %s: %s %s", id, local, textOf(err))
-	h.post(core.Launched{ID: id, Local: local, Err: textOf(err), Kind: grid.RefusalOf(err)})
+	h.post(core.Launched{ID: id, Local: local, Err: err, Kind: grid.RefusalOf(err)})
 }
 
 // command queues a command to the batch system about an attempt.
@@ -205,7 +201,7 @@ func (h *host) withdraw(id grid.AttemptID) {
 	if done {
 		h.s.w.truth.withdrawn(h.s, id)
 	}
-	h.post(core.Withdrawn{ID: id, Done: done, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
+	h.post(core.Withdrawn{ID: id, Done: done, Err: err, Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 func (h *host) makeFolder(id grid.AttemptID) {
@@ -224,7 +220,7 @@ func (h *host) probe(id grid.AttemptID) {
 	p, err := h.s.batch.progress(id)
 	p.ID = id
 	h.s.w.tell(h.s, "probes %s: %s %s", id, p.Phase, textOf(err))
-	h.post(core.Progressed{Progress: p, Err: textOf(err), Damaged: errors.Is(err, grid.ErrDamaged)})
+	h.post(core.Progressed{Progress: p, Err: err, Damaged: errors.Is(err, grid.ErrDamaged)})
 }
 
 // reconcile asks which attempts there were.
@@ -286,9 +282,9 @@ func (h *host) collect(key core.WorkKey, e core.Collect) {
 			ev := core.Collected{Job: e.Job.ID, Epoch: e.Epoch}
 			switch {
 			case stopped:
-				ev.Err = "it was discarded"
+				ev.Err = errors.New("it was discarded")
 			case w.strikes(CollectFails, w.rnd.file):
-				ev.Err = "the disk does not answer"
+				ev.Err = errors.New("the disk does not answer")
 			default:
 				h.s.disk.folder(e.Job.ID).outputs = true
 				ev.Outputs = w.leaves(&e.Job)

@@ -33,7 +33,7 @@ func (h *host) fetch(key core.WorkKey, e core.Fetch) {
 			}
 			w.tell(s, "fetched the files of %s from %s: %s", e.Job, from.name(), textOf(err))
 			final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden)
-			h.post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: textOf(err), Final: final, Unended: errors.Is(err, grid.ErrNotYet)})
+			h.post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: err, Final: final, Unended: errors.Is(err, grid.ErrNotYet)})
 		},
 	})
 }
@@ -81,7 +81,7 @@ func (h *host) furnish(key core.WorkKey, e core.Furnish) {
 		end: func(bool) {
 			ev := core.Furnished{Job: e.Job}
 			if f := h.s.disk.folders[e.From]; f == nil || !f.inputs {
-				ev.Err, ev.Final = "data is not there", true
+				ev.Err, ev.Final = errors.New("data is not there"), true
 			} else {
 				h.s.disk.folder(e.Job).inputs = true
 			}

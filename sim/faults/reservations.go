@@ -2,6 +2,8 @@ package faults
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -53,12 +55,14 @@ func (h *host) reservations(key core.WorkKey, run func(failed bool) core.Event) 
 }
 
 // unsaid: of a command that failed half have done what they were to do; the answer is lost.
-func (b *batch) unsaid(failed bool) (done bool, err string) {
+func (b *batch) unsaid(failed bool) (done bool, err error) {
 	if !failed {
-		return true, ""
+		return true, nil
 	}
-	return !b.off && b.s.w.rnd.batch.IntN(2) == 0, "the batch system does not answer"
+	return !b.off && b.s.w.rnd.batch.IntN(2) == 0, errNoBatch
 }
+
+var errNoBatch = errors.New("the batch system does not answer")
 
 func (h *host) reserve(key core.WorkKey, e core.Reserve) {
 	b := h.s.batch
@@ -66,12 +70,12 @@ func (h *host) reserve(key core.WorkKey, e core.Reserve) {
 	h.reservations(key, func(failed bool) core.Event {
 		ev := core.Reserved{ID: r.ID, Place: r.Place(), Kind: grid.Temporary}
 		why := b.mayNotHold(r.ID, r.Place())
-		if why != "" && !failed {
+		if why != nil && !failed {
 			ev.Err, ev.Kind = why, grid.Permanent
 			return ev
 		}
 		var done bool
-		if done, ev.Err = b.unsaid(failed); done && why == "" {
+		if done, ev.Err = b.unsaid(failed); done && why == nil {
 			b.hold(r.ID, r.Place())
 		}
 		return ev
@@ -95,7 +99,7 @@ func (h *host) listReservations(key core.WorkKey) {
 	h.reservations(key, func(failed bool) core.Event {
 		b.lapse()
 		if failed {
-			return core.ReservationsListed{Err: "the batch system does not answer"}
+			return core.ReservationsListed{Err: errNoBatch}
 		}
 		var ev core.ReservationsListed
 		for _, id := range slices.Sorted(maps.Keys(b.holds)) {
@@ -183,25 +187,25 @@ func (b *batch) failNode(n grid.NodeName, span grid.Tick) {
 }
 
 // mayNotHold is why the batch system refuses a reservation: another one, or jobs whose limits reach into it.
-func (b *batch) mayNotHold(id grid.ReservationID, at grid.Place) string {
+func (b *batch) mayNotHold(id grid.ReservationID, at grid.Place) error {
 	w := b.s.w
 	if w.broken.core.Without(core.OverlapAllowed) {
-		return ""
+		return nil
 	}
 	if other := b.reservedOver(id, at); other != "" { // also of one that is changed, as drivers look
-		return "it overlaps " + string(other)
+		return fmt.Errorf("it overlaps %s", other)
 	}
 	if _, held := b.holds[id]; held {
-		return ""
+		return nil
 	}
 	into := func(l *local) bool {
 		left := cmp.Or(l.entered, l.started) + l.sub.BatchLimit() - w.now
 		return b.s.clock.wall(w.now)+left > at.Start
 	}
 	if l := b.occupied(at.Nodes, into); l != nil {
-		return "a job that runs may use its nodes then"
+		return errors.New("a job that runs may use its nodes then")
 	}
-	return ""
+	return nil
 }
 
 // keptFree tells that a node is reserved for others before a job of that limit would have ended.
