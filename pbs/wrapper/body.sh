@@ -537,7 +537,6 @@ until launch; do
 	stopped # the TERM to all of us may be what launch failed of
 	[ -n "$full" ] || never "$why"
 	sleep 1 # it has not run, so that may be tried as often as is liked
-	stopped
 done
 # From here to the wait this shell itself does next to nothing: TERM is for the program now.
 [ -z "$ctl" ] || running &

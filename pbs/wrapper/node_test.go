@@ -121,7 +121,7 @@ func (n *node) tool(name, script string) {
 	if err := pbstest.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		n.Fatal(err)
 	}
-	n.env = append([]string{"PATH=" + folder + ":/usr/bin:/bin"}, n.env[1:]...)
+	n.env = append([]string{"PATH=" + folder + ":" + strings.TrimPrefix(n.env[0], "PATH=")}, n.env[1:]...)
 }
 
 func (n *node) end() control.End {
