@@ -42,8 +42,9 @@ type session struct {
 
 func (s *session) Close() error {
 	s.stop()
+	err := s.ssh.Close() // first: to close what is above in good order means to wait for the server
 	s.Client.Close()
-	return s.ssh.Close()
+	return err
 }
 
 func (s secure) dial(ctx context.Context, t target) (*session, error) {
@@ -181,7 +182,7 @@ type remote struct {
 }
 
 func (r *remote) Close() error {
-	r.on.Close() // first: to close a file in good order means to wait for the server
+	r.on.Close()
 	return nil
 }
 
@@ -219,16 +220,16 @@ func (s secure) store(ctx context.Context, t target, from *os.File, size int64, 
 		}
 	}
 	part := path.Join(path.Dir(t.Path), handover.PartName(t.Path))
+	whole := false
+	defer func() {
+		if !whole {
+			s.discard(ctx, c, t, part)
+		}
+	}()
 	to, err := c.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fileKind(err)
 	}
-	whole := false
-	defer func() {
-		if !whole {
-			c.Remove(part)
-		}
-	}()
 	if flag == grid.Append {
 		err = handover.AppendOld(to, func() (io.ReadCloser, error) { return c.Open(t.Path) })
 	}
@@ -248,8 +249,44 @@ func (s secure) store(ctx context.Context, t target, from *os.File, size int64, 
 			}
 		}
 	} else {
-		err = c.PosixRename(part, t.Path)
+		err = replace(c.Client, part, t.Path)
 	}
 	whole = err == nil
 	return fileKind(err)
+}
+
+// replace renames a file over another. A server that cannot has the old one removed first: for a moment there is neither.
+func replace(c *sftp.Client, from, to string) error {
+	if _, has := c.HasExtension("posix-rename@openssh.com"); has {
+		return c.PosixRename(from, to)
+	}
+	err := c.Rename(from, to)
+	if err == nil {
+		return nil
+	}
+	if info, there := c.Lstat(to); there != nil || info.IsDir() {
+		return err
+	}
+	if err := c.Remove(to); err != nil {
+		return err
+	}
+	return c.Rename(from, to)
+}
+
+// cleanLimit bounds how long the server is asked once more to remove what is not whole.
+const cleanLimit = 15 * time.Second
+
+// discard removes what is not whole, over another connection where that on which it was written has broken.
+func (s secure) discard(ctx context.Context, c *session, t target, part string) {
+	var answer *sftp.StatusError
+	err := c.Remove(part)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.As(err, &answer) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	defer cancel()
+	if again, err := s.dial(ctx, t); err == nil {
+		defer again.Close()
+		again.Remove(part)
+	}
 }
