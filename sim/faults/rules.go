@@ -126,14 +126,14 @@ var shows = map[string]struct {
 	"submit-without-lookup":      {"batch", 1},
 	"remove-without-second-look": {"all", 236},
 	"tag-without-epoch":          {"fence", 1494},
-	"offer-unbound":              {"handoff", 2},
+	"offer-unbound":              {"handoff", 10},
 	"commit-creates":             {"all", 20},
-	"epoch-reused":               {"handoff", 14},
+	"epoch-reused":               {"handoff", 24},
 	"unknown-taken-back":         {"lost", 12},
 	"no-lease":                   {"network", 13},
 	"no-epoch-check":             {"forget", 23},
 	"rollback-unseen":            {"machine", 206},
-	"cancel-fenced":              {"all", 1457},
+	"cancel-fenced":              {"all", 1546},
 	"forget-starts-all":          {"all", 23},
 	"absence-over-stall":         {"fence", 106},
 	"submit-after-pause":         {"fence", 2276},
@@ -153,8 +153,8 @@ var shows = map[string]struct {
 	"go-unsaved":                   {coallocate, 1},
 	"token-before-go":              {coallocate, 1},
 	"clock-offset-ignored":         {coallocate, 5},
-	"begun-without-others":         {coallocate, 83},
-	"release-not-repeated":         {coallocate, 66},
+	"begun-without-others":         {coallocate, 89},
+	"release-not-repeated":         {coallocate, 76},
 }
 
 // switched are the rules that are off.
