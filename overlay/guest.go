@@ -276,12 +276,21 @@ func (g *gate) isApart(p peer.ID) bool {
 	return g.apart[p]
 }
 
-// setApart tells whether that is news.
-func (g *gate) setApart(p peer.ID, apart bool) bool {
+// setKey replaces the grid's key. What members have answered was about the one before: it is forgotten.
+func (g *gate) setKey(k GridKey) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gridKey.Store(&k)
+	clear(g.apart)
+}
+
+// setApart notes what a member has answered about a key, and tells whether that is news. Of who is no member any more, and of a key
+// that is not the grid's any more, nothing is kept.
+func (g *gate) setApart(p peer.ID, k GridKey, apart bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	was, known := g.apart[p]
-	if known && was == apart {
+	if known && was == apart || !g.has(p) || g.key() != k {
 		return false
 	}
 	if g.apart == nil {
@@ -314,7 +323,7 @@ func (o *Overlay) SetGridKey(k GridKey) {
 	if o.gate.key() == k {
 		return
 	}
-	o.gate.gridKey.Store(&k)
+	o.gate.setKey(k)
 	if s := o.current.Load(); s != nil {
 		s.dropGuests(func(network.Conn) bool { return true })
 		poke(s.arrived)

@@ -62,17 +62,17 @@ func (s *session) answerKey(stream network.Stream) {
 // askKey asks n whether it has the key, and to ask back if back is 1; it warns where n has another. A broker of before is not heard of, and believed,
 // as is who does not answer in time.
 func (s *session) askKey(n *neighbour, back byte) {
-	if !s.hearKey(n, back) && s.connected(n) && s.gate.believe(n.id) {
+	k := s.gate.key()
+	if !s.hearKey(n, k, back) && s.connected(n) && s.gate.believe(n.id, k) {
 		s.takeIn(n)
 	}
 }
 
 // hearKey is false where nothing was heard.
-func (s *session) hearKey(n *neighbour, back byte) bool {
-	k := s.gate.key()
+func (s *session) hearKey(n *neighbour, k GridKey, back byte) bool {
 	if k == (GridKey{}) {
 		n.setOtherKey(false)
-		s.setApart(n, false)
+		s.setApart(n, k, false)
 		return true
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.settings.hello)
@@ -105,7 +105,7 @@ func (s *session) hearKey(n *neighbour, back byte) bool {
 	}
 	other := answer[0] == 1 && !same
 	n.setOtherKey(other)
-	s.setApart(n, !same)
+	s.setApart(n, k, !same)
 	if other {
 		s.sparingly(s.complaints, "grid key "+string(n.peer), "a member has another grid key: neither finds the other's sites and jobs beyond its neighbours; compare the files grid.key",
 			zap.String("site", n.name()), zap.String("peer", string(n.peer)))
@@ -138,16 +138,16 @@ func (g *gate) awaitAnswer(p peer.ID, limit time.Duration, ended <-chan struct{}
 }
 
 // believe takes a member that gave no answer for one that has the key, unless it has answered before; it tells whether that is news.
-func (g *gate) believe(p peer.ID) bool {
+func (g *gate) believe(p peer.ID, k GridKey) bool {
 	g.mu.Lock()
 	_, known := g.apart[p]
 	g.mu.Unlock()
-	return !known && g.setApart(p, false)
+	return !known && g.setApart(p, k, false)
 }
 
 // setApart keeps a member that lacks the key out of the directory, or takes one in again.
-func (s *session) setApart(n *neighbour, apart bool) {
-	if !s.gate.setApart(n.id, apart) {
+func (s *session) setApart(n *neighbour, k GridKey, apart bool) {
+	if !s.gate.setApart(n.id, k, apart) {
 		return
 	}
 	if !apart {

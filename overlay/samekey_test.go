@@ -54,7 +54,8 @@ func TestAMemberIsAskedFirst(t *testing.T) {
 		answer func(*gate)
 		want   bool
 	}{
-		"the key": {func(g *gate) { g.setApart("p", false) }, true}, "another": {func(g *gate) { g.setApart("p", true) }, false}, "nothing": {func(g *gate) { g.believe("p") }, true},
+		"the key": {func(g *gate) { g.setApart("p", g.key(), false) }, true}, "another": {func(g *gate) { g.setApart("p", g.key(), true) }, false},
+		"nothing": {func(g *gate) { g.believe("p", g.key()) }, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g, key := &gate{}, NewGridKey()
@@ -74,6 +75,35 @@ func TestAMemberIsAskedFirst(t *testing.T) {
 				t.Errorf("%s: %t after %v", name, got, time.Since(begun))
 			}
 		})
+	}
+}
+
+// An answer counts for the key that it was about, and for a member: another key here has it forgotten, and one that comes late, of a key
+// of before or of who is no member any more, is not kept.
+func TestAnswersOfBeforeAreForgotten(t *testing.T) {
+	t.Parallel()
+	g, first, second := &gate{}, NewGridKey(), NewGridKey()
+	g.setKey(first)
+	g.members.Store(&roster{byPeer: map[peer.ID]grid.Member{"p": {}, "q": {}}})
+	if !g.setApart("p", first, false) || !g.setApart("q", first, true) || !g.shares("p") || !g.isApart("q") {
+		t.Fatal("what they answer does not count")
+	}
+	g.setKey(second)
+	if g.shares("p") || g.isApart("q") {
+		t.Error("they count as they answered to the key of before")
+	}
+	if g.setApart("p", first, false) || g.believe("p", first) || g.shares("p") {
+		t.Error("an answer to the key of before counts")
+	}
+	if !g.believe("q", second) || !g.shares("q") {
+		t.Error("one that gives no answer to the new key is apart, as it was by the old one")
+	}
+	if g.setApart("x", second, true) || len(g.apart) != 1 {
+		t.Errorf("the answer of a stranger is kept: %v", g.apart)
+	}
+	g.setMembers(&roster{})
+	if g.setApart("q", second, false); len(g.apart) > 0 {
+		t.Errorf("kept of former members: %v", g.apart)
 	}
 }
 
