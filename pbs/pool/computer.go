@@ -14,6 +14,7 @@ import (
 	"gbroker/pbs/control"
 	"gbroker/pbs/pool/line"
 	"gbroker/pbs/pool/tape"
+	"gbroker/pbs/spool"
 	"gbroker/plan"
 	desks "gbroker/pool"
 
@@ -152,7 +153,8 @@ func (s *System) saveComputer(name string, r registered) error {
 	return nil
 }
 
-// loadComputers takes up the computers that have registered.
+// loadComputers takes up the computers that have registered. A record that makes no sense is moved aside, to NAME.json.corrupt: its computer
+// registers again. One that could not be read is left, and refused: it tells by what registration the jobs of its computer run.
 func (s *System) loadComputers() error {
 	names, err := os.ReadDir(filepath.Join(s.config.Spool, computersFolder))
 	if err != nil {
@@ -161,19 +163,17 @@ func (s *System) loadComputers() error {
 	now := control.Now()
 	for _, n := range names {
 		name, is := strings.CutSuffix(n.Name(), recordSuffix)
-		if !is || grid.CheckName(name) != nil {
+		if !is {
 			continue
 		}
-		data, err := os.ReadFile(s.computerFile(name))
-		var r registered
-		if err == nil {
-			err = json.Unmarshal(data, &r)
-		}
-		if err == nil {
-			err = r.Check()
+		r, err := s.readComputer(name)
+		if spool.Unread(err) != nil {
+			return fmt.Errorf("what computer %s is could not be read, and is left where it is: %w; mend that (the limit of open files, the memory, the disk, the file's owner) and start again", name, err)
 		}
 		if err != nil {
-			s.log.Error("what a computer is cannot be read: it will register again", zap.String("computer", name), zap.Error(err))
+			file := s.computerFile(name)
+			s.log.Error("what a computer is cannot be read: it is moved aside, and the computer will register again", zap.String("file", file), zap.Error(err),
+				zap.NamedError("moving", os.Rename(file, file+".corrupt")))
 			continue
 		}
 		c := s.computerOf(name)
@@ -181,4 +181,18 @@ func (s *System) loadComputers() error {
 		c.forecast = s.foresee(name, &r.Computer, now)
 	}
 	return nil
+}
+
+func (s *System) readComputer(name string) (r registered, err error) {
+	if err := grid.CheckName(name); err != nil {
+		return r, err
+	}
+	data, err := os.ReadFile(s.computerFile(name))
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err == nil {
+		err = r.Check()
+	}
+	return r, err
 }
