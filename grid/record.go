@@ -127,6 +127,9 @@ type Run struct {
 	Local         LocalID
 	Queued        Tick // when it was submitted to the batch system here; 0 where it is not here
 	ExpectedStart Tick // the estimate of its start at that moment; 0 is none
+	// Unproven is set of an attempt that may have been submitted after a part of the journal which is lost: that it is
+	// here does not tell that the job was not handed over in that part.
+	Unproven bool
 	// Missing is when a good listing of the batch system first lacked it; 0 while it is there.
 	Missing Tick
 	// Arrived is when a part of a co-allocated job came to its barrier; with whom it came, and where it

@@ -39,6 +39,7 @@ type recordRow struct {
 	Hops          uint32           `json:",omitempty"`
 	HopsAt        grid.Tick        `json:",omitempty"`
 	Missing       grid.Tick        `json:",omitempty"`
+	Unproven      bool             `json:",omitempty"`
 	Queued        grid.Tick        `json:",omitempty"`
 	ExpectedStart grid.Tick        `json:",omitempty"`
 	Obstacle      string           `json:",omitempty"`
@@ -176,7 +177,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, HandedIn: pointed(r.HandedIn, toHandedIn), Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
-		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing,
+		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing, Unproven: r.Unproven,
 		Queued: r.Queued, ExpectedStart: r.ExpectedStart, Obstacle: r.Obstacle, Usage: present(r.Usage),
 		Arrived: r.Arrived, Hosts: r.Hosts, Address: r.Address, Rendezvous: r.Rendezvous,
 	})
@@ -251,7 +252,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway, r.Record.Unfenced = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway, r.Unfenced
 	r.Record.Role = r.Standing
 	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })
-	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing = r.Telling, r.Hops, r.HopsAt, r.Missing
+	r.Record.Telling, r.Record.Hops, r.Record.HopsAt, r.Record.Missing, r.Record.Unproven = r.Telling, r.Hops, r.HopsAt, r.Missing, r.Unproven
 	r.Record.Queued, r.Record.ExpectedStart, r.Record.Usage = r.Queued, r.ExpectedStart, orZero(r.Usage)
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
 	r.Record.Owed, r.Record.HandedIn = r.Owed, pointed(r.HandedIn, handedInRow.handedIn)

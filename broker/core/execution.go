@@ -40,6 +40,7 @@ type execution struct {
 	recovery interface {
 		behind(j *job, a grid.AttemptID)
 		isHere(j *job)
+		provesNothing(j *job) bool
 		recounting() bool
 	}
 	reservations interface {

@@ -48,6 +48,7 @@ func (c *execution) launch(j *job, why string) {
 	keep := c.isHome(j) || j.rec.Job.Rerunnable
 	j.rec.Run, j.rec.Adopted = grid.Run{Attempt: j.rec.Attempt + 1}, grid.Epoch{}
 	j.misses = 0
+	j.launched = c.attempt(j)
 	c.estimator.expect(j)
 	c.become(j, grid.Assigned)
 	c.save(j, why)
@@ -221,6 +222,10 @@ func (c *execution) progressed(e Progressed) {
 	c.mended(j)
 	if p.Phase != grid.Unknown {
 		c.seenAttempt(j)
+	}
+	if p.Phase == grid.Waiting && c.recovery.provesNothing(j) {
+		c.withdraw(j) // it starts again when all were asked
+		return
 	}
 	if p.Phase == grid.Waiting || p.Phase == grid.Started || p.Phase == grid.Ended {
 		c.recovery.isHere(j)

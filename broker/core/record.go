@@ -85,6 +85,7 @@ type ofExecution struct {
 	reading     bool                    // a Collect is under way
 	awaits      bool                    // owner: it is to be launched as soon as the gate of its start is open
 	worn        bool                    // an earlier attempt has, or may have, run in the working tree, which was not made anew since
+	launched    grid.AttemptID          // the last attempt that was submitted in this life
 	misses      int                     // good listings in a row that lack the present attempt
 	refused     map[grid.PeerID]refusal // sites that would not take it; see refused.go
 	damaged     grid.Tick               // since when its control files cannot be believed; 0: they can. See damaged.go

@@ -126,10 +126,12 @@ func (c *recovery) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has se
 
 // doubt: in the part of the journal that is lost, a job owned here may have been handed
 // over, or have ended. Where this is not its home, that knows; where it is, only the
-// members do, unless its attempt is here: then it was not handed over.
+// members do, unless its attempt is here: then it was not handed over. One that was submitted in this life shows nothing of the sort: it
+// is withdrawn, and submitted again when all were asked.
 func (c *recovery) doubt(j *job) {
 	j.rec.Uncertain = j.rec.Uncertain || j.waits()
 	if j.rec.State == grid.Assigned {
+		j.rec.Unproven = c.isHome(j) && j.rec.Job.Part == nil && j.launched == c.attempt(j)
 		c.emit(Probe{c.attempt(j)})
 	}
 	if c.isHome(j) {
@@ -169,6 +171,9 @@ func (c *recovery) isHere(j *job) {
 		c.save(j, "")
 	}
 }
+
+// provesNothing: the job may have been handed over, though its attempt waits here.
+func (c *recovery) provesNothing(j *job) bool { return j.rec.Uncertain && j.rec.Unproven }
 
 // awaitAll begins to wait for all members.
 func (c *recovery) awaitAll(how string) {

@@ -141,22 +141,23 @@ func TestAnEndOfOneBranchIsNotThatOfAnother(t *testing.T) {
 func TestAStartAfterAKillThatWasLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		given, queued int // 0: it is at home
-		violated      bool
+		given, queued, started int // 0: it is at home
+		violated               bool
 	}{
-		"it was submitted before that was known":      {0, 1000, false},
-		"it was submitted when that was known":        {0, 1040, true},
-		"it was submitted before the loss":            {0, 76, true},
-		"it was given away before that was known":     {900, 1040, false},
-		"it was given away when that was known":       {1030, 1040, true},
-		"it was given away and queued before it lost": {60, 76, true},
+		"it was submitted before that was known":                {0, 1000, 1000, false},
+		"it was submitted before, and left in the queue by all": {0, 1000, 1040, true},
+		"it was submitted when that was known":                  {0, 1040, 1040, true},
+		"it was submitted before the loss":                      {0, 76, 1000, true},
+		"it was given away before that was known":               {900, 1040, 1040, false},
+		"it was given away when that was known":                 {1030, 1040, 1040, true},
+		"it was given away and queued before it lost":           {60, 76, 1000, true},
 	} {
 		x := newScene(t)
 		x.w.now = at(1100)
 		now, _ := x.cutOff(60, 905, 0)
 		delete(x.f.given, grid.Epoch{Term: 1})
 		x.f.killed, x.f.killedAt, x.f.toldAt, x.f.killer = true, at(75), at(75), x.c
-		if now.queued = at(c.queued); c.given > 0 {
+		if now.queued, now.at = at(c.queued), at(c.started); c.given > 0 {
 			now.id.Epoch.Hop = 2
 			x.gave(2, c.given, x.a, x.b)
 		} else {

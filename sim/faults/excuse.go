@@ -214,9 +214,10 @@ func (f *fact) toldUnheard(now grid.Tick) bool {
 	})
 }
 
-// goesUnheard: a start was submitted when its home could not know of that end, or its home gave the job to there, or to who gave it on, then.
+// goesUnheard: a start was submitted, and began, when its home could not know of that end: else it takes it out of the queue. Or its home gave
+// the job to there, or to who gave it on, then.
 func (f *fact) goesUnheard(now start) bool {
-	return f.toldUnheard(now.queued) || f.toldUnheard(f.leftHome(now.id.Epoch))
+	return f.toldUnheard(now.queued) && f.toldUnheard(now.at) || f.toldUnheard(f.leftHome(now.id.Epoch))
 }
 
 // endedUnheard: a record tells the end of a run that was submitted when its home could not know of the end that it had told.
