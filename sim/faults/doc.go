@@ -124,7 +124,7 @@
 //	KILLED is forgotten (S2c), an    its home has lost it with its machine or in    nothing and nobody can say
 //	  end is told anew (S5)            a power cut, and no member that had seen     that the journal was longer
 //	                                   that was heard for 2 minutes, up to the
-//	                                   submission since then, or until the home
+//	                                   start since then, or until the home
 //	                                   gave the job to there, or to who gave it on
 //	a start after KILLED (S2c), an   its home has lost, likewise, that it gave the  likewise
 //	  end while it runs (S5)           job to there, or to who gave it on, and
