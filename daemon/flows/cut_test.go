@@ -108,10 +108,14 @@ func (l *life) live(all string) (k *Keeper, stop func()) {
 
 // The home is killed at any of its writes, before or after it, and its disk is full now and then: each file is seen once, by an instance that
 // ends well, and nothing of others stays.
-func TestWatchedFolderThroughFaults(t *testing.T) {
+func TestWatchedFolderThroughFaults(t *testing.T) { watchedThroughFaults(t, *histories/3+1) }
+
+func TestLargeWatchedFolderThroughFaults(t *testing.T) { watchedThroughFaults(t, many/3+1) }
+
+func watchedThroughFaults(t *testing.T, histories int) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
-	for n := range uint64(*histories/3 + 1) {
+	for n := range uint64(histories) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, n))
 			b := newBroker()

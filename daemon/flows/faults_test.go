@@ -19,7 +19,10 @@ import (
 	"gbroker/grid"
 )
 
-var histories = flag.Int("histories", 25, "of workflows through faults")
+// What a few histories show under the race detector, which takes four times as long, many show without it: the tests that are called TestLarge.
+const many = 25
+
+var histories = flag.Int("histories", 5, "of workflows through faults")
 
 // faulty is a broker whose answers are lost, before or after it has done what it was asked for.
 type faulty struct {
@@ -147,10 +150,14 @@ func held(s *api.FlowSubmission, f *api.FlowStatus, b *broker) (wrong []string) 
 
 // Workflows of random shapes through lost answers, tasks that fail, kills of their home at any moment, and cancels: each attempt of a task
 // begins once, no task that may run once runs twice, the bytes are right, what needs a failed one is cancelled and nothing else, and all end.
-func TestFlowsThroughFaults(t *testing.T) {
+func TestFlowsThroughFaults(t *testing.T) { flowsThroughFaults(t, *histories) }
+
+func TestLargeFlowsThroughFaults(t *testing.T) { flowsThroughFaults(t, many) }
+
+func flowsThroughFaults(t *testing.T, histories int) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
-	for n := range uint64(*histories) {
+	for n := range uint64(histories) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, n))
 			folder := t.TempDir()

@@ -99,9 +99,14 @@ func await(t *testing.T, k *Keeper, id api.FlowID) api.FlowStatus {
 }
 
 // A keeper is ended at each tenth of a second of a workflow, and another goes on: each task begins once.
-func TestKeeperIsEndedAnywhere(t *testing.T) {
+func TestKeeperIsEndedAnywhere(t *testing.T) { keeperIsEnded(t, 8) }
+
+func TestLargeKeeperIsEndedAnywhere(t *testing.T) { keeperIsEnded(t, 1) }
+
+// keeperIsEnded does so at each of so many tenths.
+func keeperIsEnded(t *testing.T, step int) {
 	t.Parallel()
-	for moment := range 64 {
+	for moment := 0; moment < 64; moment += step {
 		synctest.Test(t, func(t *testing.T) {
 			folder, b := t.TempDir(), newBroker()
 			k, stop := keeper(t, folder, b)

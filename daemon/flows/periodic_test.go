@@ -45,10 +45,14 @@ func TestPeriodic(t *testing.T) {
 }
 
 // A keeper is ended anywhere and comes back after a while: each period is an instance or missed, and no task runs twice in one.
-func TestPeriodicThroughKills(t *testing.T) {
+func TestPeriodicThroughKills(t *testing.T) { periodicThroughKills(t, *histories/2+1) }
+
+func TestLargePeriodicThroughKills(t *testing.T) { periodicThroughKills(t, many/2) }
+
+func periodicThroughKills(t *testing.T, histories int) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
-	for n := range uint64(12) {
+	for n := range uint64(histories) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, n))
 			folder, b := t.TempDir(), newBroker()
