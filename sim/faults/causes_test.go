@@ -165,7 +165,7 @@ func TestFailedThoughItEnded(t *testing.T) {
 		"its machine was put back to before that":         {func(x *scene) { x.b.lost(250, 400, true) }, false},
 		"its machine was put back to after that":          {func(x *scene) { x.b.lost(350, 400, true) }, true},
 		"its journal was put back, and has nothing of it": {func(x *scene) { x.b.lost(250, 400, false) }, true},
-		"a site had refused it then":                      {func(x *scene) { x.f.refused = grid.Epoch{Term: 1} }, true},
+		"a site had refused it then":                      {func(x *scene) { x.f.refusal.epoch = grid.Epoch{Term: 1} }, true},
 		"no site was large enough for a while":            {func(x *scene) { x.f.stranded = true }, true},
 	} {
 		x := newScene(t)

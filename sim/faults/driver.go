@@ -100,7 +100,7 @@ func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 		if r.IntN(2) == 0 {
 			return "", errBusy
 		}
-		w.truth.facts[sub.ID.Job].refused = sub.ID.Epoch
+		w.truth.facts[sub.ID.Job].refusal = refusal{sub.ID.Epoch, sub.Job.Walltime}
 		return "", fmt.Errorf("%w: the server refuses it", grid.ErrInvalid)
 	case !b.blind && w.strikes(SubmitLate, r):
 		emptied := b.emptied

@@ -318,7 +318,8 @@ func (f *fact) fellBack(r *grid.Record, p grid.PeerID) bool {
 }
 
 // doubts notes what a site saves of whether it owns the job; that it has given it up is the end of a doubt. That its home begins
-// a term is not: who may have it still has it then.
+// a term is not: who may have it still has it then. Nor is that it goes on though one that may have it was given up, and nobody has said
+// that nothing of it runs there.
 func (f *fact) doubts(s *site, r *grid.Record) {
 	switch {
 	case r.Uncertain && f.mayDoubt(s, r.Epoch):
@@ -326,7 +327,7 @@ func (f *fact) doubts(s *site, r *grid.Record) {
 	case f.doubtful[s] && s == f.home && r.Role == grid.Owning && r.Epoch.Hop == 0 && f.owners[r.Epoch] == nil:
 		f.raised = true
 		delete(f.doubtful, s)
-	case !r.Uncertain && r.State != grid.Lost && r.End != grid.Lost:
+	case !r.Uncertain && !r.Unfenced && r.State != grid.Lost && r.End != grid.Lost:
 		delete(f.doubtful, s)
 	}
 }

@@ -220,7 +220,7 @@ func TestAnEndWhileItsProgramRuns(t *testing.T) {
 		"its home had lost what came after": {func(x *scene) { x.cutOff(40, 0, 900) }, false},
 	} {
 		x := newScene(t)
-		x.f.starts, x.f.refused = []start{began(100, x.b, 1)}, grid.Epoch{Term: 1}
+		x.f.starts, x.f.refusal.epoch = []start{began(100, x.b, 1)}, grid.Epoch{Term: 1}
 		c.does(x)
 		x.w.truth.shown(x.a, "job", &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 		if v := x.w.result.Violation; (v == nil) != c.lost {

@@ -50,6 +50,10 @@ func TestLostTakesAReason(t *testing.T) {
 			x.doubts(x.a, at(150), true)
 			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Assigned, Tenure: grid.Tenure{Role: grid.Owning}})})
 		}, true},
+		{"the same, and it goes on though nobody says that nothing of it runs there", func(x *scene) {
+			x.doubts(x.a, at(150), true)
+			x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{Job: grid.Job{ID: "job"}, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}, AtHome: grid.AtHome{Unfenced: true}})})
+		}, false},
 		{"the same, and it starts it again at a new term, as it cannot know", func(x *scene) {
 			x.doubts(x.a, at(150), true)
 			x.raises()

@@ -87,7 +87,7 @@ func TestWordsAfterASetBackCount(t *testing.T) {
 	}{
 		{"told COMPLETED that never ran", func(x *scene) { x.w.truth.shown(x.a, "job", ended(grid.Completed)) }, true},
 		{"told FAILED, then KILLED", func(x *scene) {
-			x.f.refused, x.f.wished = grid.Epoch{Term: 1}, true
+			x.f.refusal.epoch, x.f.wished = grid.Epoch{Term: 1}, true
 			x.w.truth.shown(x.a, "job", ended(grid.Failed))
 			x.w.truth.shown(x.a, "job", ended(grid.Killed))
 		}, true},

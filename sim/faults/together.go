@@ -224,7 +224,7 @@ func (t *truth) judgeWhole(s *site, f *fact, r *grid.Record) {
 		s.w.violate("S4", f.id, "%s is told to be %s with exit code %d, and its parts have not ended so", f.id, r.State, r.ExitCode)
 	case r.State == grid.Killed && !f.wished:
 		s.w.violate("S5", f.id, "%s is told to be KILLED, and nobody asked for that", f.id)
-	case r.State == grid.Failed && !began && !lost && !f.unsupplied && !f.removed && !f.refusedAt(r.Epoch) && !f.noRoom(r):
+	case r.State == grid.Failed && !began && !lost && !f.unsupplied && !f.removed && !f.refused(r) && !f.noRoom(r):
 		s.w.violate("S5", f.id, "%s is told to be FAILED (%s), and no part of it has begun", f.id, r.Reason)
 	}
 }

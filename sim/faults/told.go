@@ -97,14 +97,24 @@ func (t *truth) judge(s *site, f *fact, r *grid.Record) {
 		case f.isPart() || f.sweptAway():
 		case f.endedWell(r):
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and its program has ended by itself", f.id, r.Reason)
-		case len(f.starts) == 0 && !f.inVain() && !f.refusedAt(r.Epoch) && !f.noRoom(r) && !f.unsupplied && !f.removed:
+		case len(f.starts) == 0 && !f.inVain() && !f.refused(r) && !f.noRoom(r) && !f.unsupplied && !f.removed:
 			w.violate("S5", f.id, "%s is told to be FAILED (%s), and nothing of that kind happened", f.id, r.Reason)
 		}
 	}
 }
 
-// refusedAt: a batch system has refused to take it, last at that epoch.
-func (f *fact) refusedAt(e grid.Epoch) bool { return f.refused != (grid.Epoch{}) && f.refused == e }
+// refused: a batch system has refused to take it, last at the epoch of the record; or before its home, which knows that by a report, began a
+// term with the same version of it.
+func (f *fact) refused(r *grid.Record) bool {
+	at, began := f.refusal.epoch, r.Epoch.Hop == 0
+	return at != (grid.Epoch{}) && (at == r.Epoch || began && at.Before(r.Epoch) && r.Job.Walltime == f.refusal.walltime)
+}
+
+// refusal is at which epoch, and with which walltime, a batch system refused a job last.
+type refusal struct {
+	epoch    grid.Epoch
+	walltime grid.Tick
+}
 
 // membersOf marks the jobs of s that have not ended and that none of its sites can run: their home may say so, and end them, until
 // a site is added that can.

@@ -73,11 +73,11 @@ type fact struct {
 	never      map[grid.AttemptID]grid.Tick // attempts that were withdrawn: they never start
 	queued     grid.Tick                    // when it was handed in, was last in a queue, or was given what it waits for
 	moved      bool
-	asked      asked      // what its user wants of it beside
-	refused    grid.Epoch // at which a batch system has refused last to take it
-	stranded   bool       // since it was handed in, no site of its home's file had enough processors for it
-	regained   grid.Tick  // and when one came back since; 0 is none
-	sites      int        // that it may have at one time; 0 is one
+	asked      asked     // what its user wants of it beside
+	refusal    refusal   // of a batch system, the last one
+	stranded   bool      // since it was handed in, no site of its home's file had enough processors for it
+	regained   grid.Tick // and when one came back since; 0 is none
+	sites      int       // that it may have at one time; 0 is one
 	rounds     []*round
 	whole      *fact   // of which it is a part
 	task       *task   // of a workflow, that it is

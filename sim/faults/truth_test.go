@@ -17,9 +17,9 @@ func TestFailedWithoutAStartTakesAReason(t *testing.T) {
 		violated bool
 	}{
 		{"nothing happened", func(*site, *fact) {}, true},
-		{"another job was refused", func(s *site, _ *fact) { s.w.truth.facts["other"].refused = grid.Epoch{Term: 1} }, true},
-		{"it was refused", func(_ *site, f *fact) { f.refused = grid.Epoch{Term: 1} }, false},
-		{"it was refused, and has gone to another site since", func(_ *site, f *fact) { f.refused = grid.Epoch{Term: 1, Hop: 1} }, true},
+		{"another job was refused", func(s *site, _ *fact) { s.w.truth.facts["other"].refusal.epoch = grid.Epoch{Term: 1} }, true},
+		{"it was refused", func(_ *site, f *fact) { f.refusal.epoch = grid.Epoch{Term: 1} }, false},
+		{"it was refused, and has gone to another site since", func(_ *site, f *fact) { f.refusal.epoch = grid.Epoch{Term: 1, Hop: 1} }, true},
 		{"one of two sites was removed", func(s *site, _ *fact) { s.unknow(s.members[0]) }, true},
 		{"both were removed", func(s *site, _ *fact) { s.unknow(s.members[0]); s.unknow(s.members[0]) }, false},
 		{"both were removed, and are back", func(s *site, _ *fact) {
@@ -52,5 +52,30 @@ func TestFailedWithoutAStartTakesAReason(t *testing.T) {
 				t.Errorf("the violation is %+v", w.result.Violation)
 			}
 		})
+	}
+}
+
+// A refusal counts at its epoch, and for the same version at the home, which knows of it, when that begins a term.
+func TestARefusalCountsWhereItIsKnown(t *testing.T) {
+	t.Parallel()
+	f := fact{refusal: refusal{grid.Epoch{Term: 2, Hop: 1}, grid.Minute}}
+	for _, c := range []struct {
+		at       grid.Epoch
+		walltime grid.Tick
+		counts   bool
+	}{
+		{grid.Epoch{Term: 2, Hop: 1}, grid.Minute, true},
+		{grid.Epoch{Term: 2, Hop: 2}, grid.Minute, false},
+		{grid.Epoch{Term: 2}, grid.Minute, false},
+		{grid.Epoch{Term: 3}, grid.Minute, true},
+		{grid.Epoch{Term: 3}, grid.Hour, false},
+		{grid.Epoch{Term: 3, Hop: 4}, grid.Minute, false},
+	} {
+		if got := f.refused(&grid.Record{Job: grid.Job{Walltime: c.walltime}, Tenure: grid.Tenure{Epoch: c.at}}); got != c.counts {
+			t.Errorf("at %s with %v: %t", c.at, c.walltime, got)
+		}
+	}
+	if (&fact{}).refused(&grid.Record{Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}}) {
+		t.Error("nothing was refused, and it counts")
 	}
 }
