@@ -67,6 +67,8 @@ WIDE = ./test/wan
 # three times as long, and signatures ten times.
 CALM = -gcflags=modernc.org/...=-race=false -gcflags=crypto/internal/...=-race=false -gcflags=github.com/mr-tron/...=-race=false
 RARE = env GOGC=400
+# A program under the detector sleeps for a second before it exits, for what is still under way; many tests run such programs, one after another.
+SOON = env GORACE=atexit_sleep_ms=20
 LARGE = ^Test(Serial|Large)
 UNRACED = $(addprefix ./,$(sort $(dir $(shell git grep -lE '^func Test(Serial|Large)' -- '*_test.go'))))
 
@@ -76,7 +78,7 @@ test: tools check build
 	@race='-race $(CALM)'; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE) $(WHOLE) $(WIDE))"); \
 	bin/count go test -vet=off -timeout 30m -json : $(WHOLE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json : $(ALONE) \
-	then $(RARE) go test -vet=off $$race -p 2 -timeout 30m -json -skip '$(LARGE)' : $$rest -- $(RARE) go test -vet=off $$race -timeout 30m -json -skip '$(LARGE)' : $(WIDE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '$(LARGE)' : $(UNRACED)
+	then $(RARE) $(SOON) go test -vet=off $$race -p 2 -timeout 30m -json -skip '$(LARGE)' : $$rest -- $(RARE) $(SOON) go test -vet=off $$race -timeout 30m -json -skip '$(LARGE)' : $(WIDE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '$(LARGE)' : $(UNRACED)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h
