@@ -249,37 +249,53 @@ func (s secure) store(ctx context.Context, t target, from *os.File, size int64, 
 			}
 		}
 	} else {
-		err = replace(c.Client, part, t.Path)
+		err = s.replace(ctx, c, t, part)
 	}
 	whole = err == nil
 	return fileKind(err)
 }
 
-// replace renames a file over another. A server that cannot has the old one removed first: for a moment there is neither.
-func replace(c *sftp.Client, from, to string) error {
+// replace renames a file over the one at t. A server that cannot has the old one moved aside, which comes back where the new one does not
+// take its place: for a moment there is neither.
+func (s secure) replace(ctx context.Context, c *session, t target, from string) error {
 	if _, has := c.HasExtension("posix-rename@openssh.com"); has {
-		return c.PosixRename(from, to)
+		return c.PosixRename(from, t.Path)
 	}
-	err := c.Rename(from, to)
+	err := c.Rename(from, t.Path)
 	if err == nil {
 		return nil
 	}
-	if info, there := c.Lstat(to); there != nil || info.IsDir() {
+	if info, there := c.Lstat(t.Path); there != nil || info.IsDir() {
 		return err
 	}
-	if err := c.Remove(to); err != nil {
-		return err
+	aside := path.Join(path.Dir(t.Path), handover.PartName(t.Path))
+	if err = c.Rename(t.Path, aside); err == nil {
+		err = c.Rename(from, t.Path)
 	}
-	return c.Rename(from, to)
+	s.surely(ctx, c, t, func(c *session) error {
+		if err != nil { // one of the two may have been done all the same
+			back := c.Rename(aside, t.Path)
+			if _, there := c.Lstat(t.Path); back == nil || there != nil {
+				return back
+			}
+		}
+		return c.Remove(aside)
+	})
+	return err
 }
 
-// cleanLimit bounds how long the server is asked once more to remove what is not whole.
+// cleanLimit bounds how long the server is asked once more to clean up.
 const cleanLimit = 15 * time.Second
 
-// discard removes what is not whole, over another connection where that on which it was written has broken.
+// discard removes what is not whole.
 func (s secure) discard(ctx context.Context, c *session, t target, part string) {
+	s.surely(ctx, c, t, func(c *session) error { return c.Remove(part) })
+}
+
+// surely cleans up, over another connection where that on which it was written has broken.
+func (s secure) surely(ctx context.Context, c *session, t target, clean func(c *session) error) {
 	var answer *sftp.StatusError
-	err := c.Remove(part)
+	err := clean(c)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.As(err, &answer) {
 		return
 	}
@@ -287,6 +303,6 @@ func (s secure) discard(ctx context.Context, c *session, t target, part string) 
 	defer cancel()
 	if again, err := s.dial(ctx, t); err == nil {
 		defer again.Close()
-		again.Remove(part)
+		clean(again)
 	}
 }

@@ -23,8 +23,10 @@ type memory struct {
 	sftp.Handlers
 	address string
 	config  *ssh.ServerConfig
-	plain   bool        // it has no extensions
-	cut     atomic.Bool // the next file that is written breaks its connection
+	plain   bool         // it has no extensions
+	cut     atomic.Bool  // the next file that is written breaks its connection
+	ends    atomic.Int32 // with this command on names a connection breaks; 0 is none
+	late    atomic.Bool  // it does that command first
 }
 
 func startMemory(t *testing.T, plain bool) (*memory, *Client, string) {
@@ -74,7 +76,7 @@ func (m *memory) serve(conn net.Conn) {
 		var files io.ReadWriteCloser = channel
 		if m.plain {
 			files = &unextended{ReadWriteCloser: channel}
-			handlers.FileCmd = struct{ sftp.FileCmder }{m.FileCmd} // which renames over nothing
+			handlers.FileCmd = ending{m, conn} // which renames over nothing
 		}
 		sftp.NewRequestServer(files, handlers).Serve()
 	}
@@ -92,6 +94,24 @@ func (b breaking) Filewrite(q *sftp.Request) (io.WriterAt, error) {
 		b.conn.Close()
 	}
 	return to, err
+}
+
+// ending makes the connection break at a command on names, if it is to.
+type ending struct {
+	*memory
+	conn net.Conn
+}
+
+func (e ending) Filecmd(q *sftp.Request) error {
+	ends := e.ends.Load() > 0 && e.ends.Add(-1) == 0
+	if !ends || e.late.Load() {
+		err := e.FileCmd.Filecmd(q)
+		if !ends {
+			return err
+		}
+	}
+	e.conn.Close()
+	return io.ErrClosedPipe
 }
 
 // unextended cuts the extensions off the first packet of a server: length, kind and version are left.
@@ -167,5 +187,29 @@ func TestSFTPThatBreaksLeavesNothing(t *testing.T) {
 	}
 	if names := m.files(t); !slices.Equal(names, []string{"f"}) {
 		t.Errorf("left are %v", names)
+	}
+}
+
+// Whenever the connection breaks to a server that cannot rename a file over another one, there is either the old file or the new one, whole
+// and alone.
+func TestSFTPWithoutExtensionsThatBreaks(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		for ends := range int32(5) {
+			m, c, base := startMemory(t, true)
+			p := Place{URI: base + "/f"}
+			if err := c.Put(t.Context(), p, content(t, []byte("one")), 3, grid.Overwrite); err != nil {
+				t.Fatal(err)
+			}
+			m.late.Store(late)
+			m.ends.Store(1 + ends)
+			err := c.Put(t.Context(), p, content(t, []byte("two")), 3, grid.Append)
+			m.ends.Store(0)
+			got, err2 := get(t, c, p)
+			names := m.files(t)
+			if text := string(got); err2 != nil || text != "onetwo" && (err == nil || text != "one") || !slices.Equal(names, []string{"f"}) {
+				t.Errorf("it breaks with command %d, after it %v (%v): it has %q (%v) in %v", 1+ends, late, err, text, err2, names)
+			}
+		}
 	}
 }
