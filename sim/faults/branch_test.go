@@ -199,3 +199,59 @@ func TestAKillThatBothHaveForgotten(t *testing.T) {
 		}
 	}
 }
+
+// Who had a job from its home loses, unnoticed, that it gave it on, and gives it to another: so both own it, and start it.
+func TestAnOwnerThatGivesAJobTwice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lost, anew, heard int // given first, and again; when one who knew that was heard, if ever
+		other, back       bool
+		violated          bool
+	}{
+		"before anybody could be heard":               {60, 900, 0, false, false, false},
+		"before one who knew was heard":               {60, 900, 905, false, false, false},
+		"at once when he was heard":                   {60, 900, 890, false, false, false},
+		"when that was known":                         {60, 1100, 905, false, false, true},
+		"it has not lost that":                        {40, 900, 0, false, false, true},
+		"another gave it the second time":             {60, 900, 0, true, false, true},
+		"it came back to it in between":               {60, 900, 0, false, true, true},
+		"it lost that after it had given it anew too": {60, 70, 0, false, false, true},
+	} {
+		for n := range 4 {
+			starts, back := n%2 > 0, n > 1 // the first owner may be the later one to say so
+			x := newScene(t)
+			x.w.now = at(c.anew)
+			giver := x.b
+			if c.other {
+				giver = x.c
+			}
+			x.gave(1, 55, x.a, x.b)
+			x.gave(2, c.lost, x.b, x.a)
+			x.gave(4, c.anew, giver, x.c)
+			if c.back {
+				x.gave(3, 85, x.a, x.b)
+			}
+			l := lapse{since: at(50), at: at(80), words: true, unnoticed: true}
+			if c.heard > 0 {
+				l.heard = at(c.heard)
+			}
+			x.b.lapses = []lapse{l}
+			one, other := grid.Epoch{Term: 1, Hop: 2}, grid.Epoch{Term: 1, Hop: 4}
+			first, second := began(c.lost+5, x.a, 1), began(c.anew+5, x.c, 1)
+			first.id.Epoch, second.id.Epoch = one, other
+			if back {
+				first, second = second, first
+			}
+			if starts {
+				x.f.starts = []start{first}
+				x.f.mayStart(x.w, second)
+			} else {
+				x.f.owning[first.where] = first.id.Epoch
+				x.w.truth.owned(second.where, x.f, &grid.Record{Tenure: grid.Tenure{Role: grid.Owning, Epoch: second.id.Epoch}})
+			}
+			if got := x.w.result.Violation != nil; got != c.violated {
+				t.Errorf("%s, it starts: %t, the first one last: %t: %+v", name, starts, back, x.w.result.Violation)
+			}
+		}
+	}
+}

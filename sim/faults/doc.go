@@ -117,8 +117,8 @@
 //	                                 the home has lost that it gave the job to
 //	                                   the one, or to who gave it on, and need
 //	                                   not wait for his word
-//	                                 the home has lost, in a power cut or with  likewise
-//	                                   its machine, that it gave the job to the one, and
+//	                                 who gave it has lost, in a power cut or    likewise
+//	                                   with its machine, that it gave it to the one, and
 //	                                   gave it to the other, or to who gave it on,
 //	                                   before a member that had seen that was heard
 //	KILLED is forgotten (S2c), an    its home has lost it with its machine or in    nothing and nobody can say

@@ -389,7 +389,7 @@ func (t *truth) owned(s *site, f *fact, r *grid.Record) {
 	}
 	f.owning[s] = e
 	for o, at := range f.owning {
-		if o != s && at.Term == e.Term && !f.torn() && !f.unheardAt(o, at, s.w.now) && !f.unheardAt(s, e, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.rootOf(e)) && !f.unheardOf(e, f.rootOf(at)) {
+		if o != s && at.Term == e.Term && !f.torn() && !f.unheardAt(o, at, s.w.now) && !f.unheardAt(s, e, s.w.now) && !f.behind(o, at) && !f.unheardOf(at, f.rootOf(e)) && !f.unheardOf(e, f.rootOf(at)) && !f.gaveTwice(at, e) && !f.gaveTwice(e, at) {
 			s.w.violate("S2a", f.id, "%s owns %s at epoch %s while %s owns it at %s", s.name(), f.id, e, o.name(), at)
 		}
 	}
