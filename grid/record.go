@@ -188,8 +188,16 @@ type SiteState struct {
 	Traces []Trace
 	// Lost are the ends of branches of this journal that it was rolled back from, and about which
 	// all were asked: to hear of them again is no news.
-	Lost  []JournalID
-	Since Tick // when Draining was last changed
+	Lost []JournalID
+	// Settled is when all were asked last, and who has answered: what others claim of before may be of such a branch.
+	Settled Settled
+	Since   Tick // when Draining was last changed
+}
+
+// Settled is the end of asking what became of jobs in the part of a journal that is lost.
+type Settled struct {
+	Stamp uint32 // of that instant; 0 is never
+	Heard []PeerID
 }
 
 // Trace is a job that a member has had at an epoch, as it told, and has forgotten.

@@ -88,6 +88,7 @@ type siteRow struct {
 	Forgotten  []grid.Forgotten `json:",omitempty"`
 	Traces     []grid.Trace     `json:",omitempty"`
 	Lost       []grid.JournalID `json:",omitempty"`
+	Settled    grid.Settled     `json:",omitzero"`
 	Since      grid.Tick        `json:",omitempty"`
 }
 

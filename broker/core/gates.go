@@ -25,6 +25,7 @@ type gates struct {
 		read() bool
 		tracesOf(id grid.JobID) grid.Epoch
 		recounting() bool
+		missed(p grid.PeerID, at grid.Epoch) bool
 	}
 	terms interface {
 		keepsBack(j *job) keeping

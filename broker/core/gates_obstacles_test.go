@@ -12,18 +12,19 @@ import (
 type atGate struct {
 	*gates
 	*job
-	o                         *others
-	recounts, anew, lack, dir bool
-	traces                    grid.Epoch
+	o                                  *others
+	recounts, anew, lack, dir, missing bool
+	traces                             grid.Epoch
 }
 
-func (s *atGate) recounting() bool               { return s.recounts }
-func (s *atGate) begunAnew() bool                { return s.anew }
-func (s *atGate) mayLack(*job) bool              { return s.lack }
-func (s *atGate) read() bool                     { return s.dir }
-func (s *atGate) tracesOf(grid.JobID) grid.Epoch { return s.traces }
-func (s *atGate) asking() string                 { return "who is asked" }
-func (s *atGate) heirsWord(*job) string          { return "" }
+func (s *atGate) recounting() bool                    { return s.recounts }
+func (s *atGate) missed(grid.PeerID, grid.Epoch) bool { return s.missing }
+func (s *atGate) begunAnew() bool                     { return s.anew }
+func (s *atGate) mayLack(*job) bool                   { return s.lack }
+func (s *atGate) read() bool                          { return s.dir }
+func (s *atGate) tracesOf(grid.JobID) grid.Epoch      { return s.traces }
+func (s *atGate) asking() string                      { return "who is asked" }
+func (s *atGate) heirsWord(*job) string               { return "" }
 
 // freely is a job of that home, owned here since before this life, in whose way nothing stands.
 func freely(home grid.PeerID) *atGate {
@@ -226,8 +227,9 @@ func TestObstaclesOfALostBranch(t *testing.T) {
 	lost := obstacle{"the journal was lost", func(s *atGate) { s.anew = true }, untilLearnt}
 	closedBy(t, "deny", ofHere, func(s *atGate) gate { return s.gates.beforeDenying() }, journalBack, lost, someSilent)
 	closedBy(t, "decline", ofHere, func(s *atGate) gate { return s.gates.beforeDeclining(s.job) }, journalBack, notReconcile)
-	dismiss := func(s *atGate) gate { return s.gates.beforeDismissing(her) }
+	dismiss := func(s *atGate) gate { return s.gates.beforeDismissing(her, grid.Epoch{Term: 1, Hop: 2}) }
 	closedBy(t, "dismiss", ofHere, dismiss, journalBack, lost, someSilent,
+		obstacle{"who claims it was missing when all were asked", func(s *atGate) { s.missing = true }, untilLearnt},
 		obstacle{"who claims it has not said what he saw", func(s *atGate) { s.members[her].live, s.members[her].told = grid.Dead, false }, untilNeighbours},
 		obstacle{"one who lives has not said what he saw", func(s *atGate) { s.members[him].told = false }, untilNeighbours})
 	opensWith(t, "dismiss", ofHere, dismiss, map[string]func(*atGate){

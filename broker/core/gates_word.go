@@ -20,10 +20,13 @@ func (c *gates) beforeDenying() gate {
 }
 
 // beforeDismissing is what has to be known before one who claims a job of this home that has no
-// record is told to let it go: as far as he and all who live have said what they saw, the journal lacks nothing.
-func (c *gates) beforeDismissing(owner grid.PeerID) gate {
+// record is told to let it go: as far as he and all who live have said what they saw, the journal lacks nothing; nor was he missing when that was asked.
+func (c *gates) beforeDismissing(owner grid.PeerID, at grid.Epoch) gate {
 	if g := c.beforeDenying(); g != open {
 		return g
+	}
+	if c.recovery.missed(owner, at) {
+		return untilLearnt
 	}
 	for p, m := range c.members {
 		if (p == owner || m.live == grid.Alive) && !m.told {

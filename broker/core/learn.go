@@ -37,7 +37,7 @@ func (c *recovery) unknownReport(from grid.PeerID, m wire.Report) {
 	switch {
 	case m.Job.Site() != c.cfg.Site.Name:
 		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this site is not the home of that job"})
-	case c.gates.beforeDismissing(from) == open:
+	case c.gates.beforeDismissing(from, m.Epoch) == open:
 		c.send(from, wire.Superseded{Job: m.Job, Of: m.Epoch, Epoch: m.Epoch, Keep: isResult(m), Answers: m.Number})
 	default:
 		c.send(from, wire.Recall{Job: m.Job})
@@ -212,7 +212,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		return
 	case !m.Owning && c.groups.sighted(id): // its template makes it again, as what a lost branch has made
 		return
-	case m.Owning && c.gates.beforeDismissing(from) == open:
+	case m.Owning && c.gates.beforeDismissing(from, m.Epoch) == open:
 		c.send(from, wire.Error{Of: wire.KindRecalled, Job: id, Why: "it has ended, and its home keeps it no more"})
 		return
 	case !c.proven(from, m) && (c.gates.beforeDenying() == open || c.learnt[from] >= maxLearnt || m.Job.Part != nil && !c.wholes.mayBe(id, m.Job.Part)):

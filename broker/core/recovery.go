@@ -39,7 +39,7 @@ type recovery struct {
 		beforeAbsence() gate
 		beforeAgain(j *job, harmless bool) gate
 		beforeDenying() gate
-		beforeDismissing(owner grid.PeerID) gate
+		beforeDismissing(owner grid.PeerID, at grid.Epoch) gate
 		beforeDrop(j *job) gate
 		beforeGoingOn() gate
 		beforeUnpreparing(j *job) gate

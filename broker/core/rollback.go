@@ -131,7 +131,7 @@ func (c *recovery) hasSeen(p grid.PeerID) string { return c.nameOf(p) + " has se
 func (c *recovery) doubt(j *job) {
 	j.rec.Uncertain = j.rec.Uncertain || j.waits()
 	if j.rec.State == grid.Assigned {
-		j.rec.Unproven = c.isHome(j) && j.rec.Job.Part == nil && j.launched == c.attempt(j)
+		j.rec.Unproven = j.rec.Unproven || c.isHome(j) && j.rec.Job.Part == nil && j.launched == c.attempt(j)
 		c.emit(Probe{c.attempt(j)})
 	}
 	if c.isHome(j) {
@@ -273,6 +273,7 @@ func (c *recovery) settle() {
 	}
 	was := c.rolled
 	c.writeOff(was.lost)
+	c.state.Settled = grid.Settled{Stamp: c.stamped(), Heard: was.heard()}
 	c.rolled = nil
 	c.saveState()
 	c.settleTraces()

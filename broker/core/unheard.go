@@ -136,3 +136,18 @@ func (c *recovery) awaitMembersOnly() {
 		}
 	}
 }
+
+// heard are, when all were asked, those that have answered.
+func (r *rollback) heard() []grid.PeerID {
+	all := slices.Sorted(maps.Keys(r.asked))
+	return slices.DeleteFunc(all, func(p grid.PeerID) bool {
+		return slices.ContainsFunc(r.unheard, func(u unheard) bool { return u.Peer == p })
+	})
+}
+
+// missed: a site may have got the job that it claims at an epoch from a lost branch, and was not heard when all others were. What the branch gave it
+// this journal need not know.
+func (c *recovery) missed(p grid.PeerID, at grid.Epoch) bool {
+	s := c.state.Settled
+	return s.Stamp > 0 && at.Hop <= s.Stamp && !slices.Contains(s.Heard, p)
+}

@@ -12,12 +12,13 @@ import (
 func TestAnAttemptOfThisLifeProvesNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		again, restart bool // it was submitted in this life; there was a start since
-		proves         bool
+		again, restart, more bool // it was submitted in this life; there was a start since; another branch was found since
+		proves               bool
 	}{
-		"of an earlier life":                      {false, false, true},
-		"of this life":                            {true, false, false},
-		"of the life before, which had the alarm": {true, true, false},
+		"of an earlier life":                         {false, false, false, true},
+		"of this life":                               {true, false, false, false},
+		"of the life before, which had the alarm":    {true, true, false, false},
+		"the same, and one has seen more since then": {true, true, true, false},
 	} {
 		j := jobOf(me, "a", "1")
 		r := grid.Record{Job: j, State: grid.Assigned, Run: grid.Run{Attempt: 1, Local: "17"}, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}}
@@ -31,6 +32,9 @@ func TestAnAttemptOfThisLifeProvesNothing(t *testing.T) {
 			rolled := k.jobs[j.ID].rec
 			k = signed(rolled)
 			k.recovery.awaitAll("that was found before the last start")
+		}
+		if c.more {
+			k.Step(k.now+1, Message{him, wire.Seen{Journals: []grid.JournalID{{Sequence: 60}}}})
 		}
 		at := k.attempt(k.jobs[j.ID])
 		effects := k.Step(k.now+1, Progressed{Progress: grid.Progress{ID: at, Phase: grid.Waiting, Local: "18"}})
