@@ -50,6 +50,7 @@ func Examine(ctx context.Context, file string, o DoctorOptions, tell func(Findin
 		return nil
 	}
 	d.fine("configuration", "%s is right", file)
+	d.data()
 	d.ports()
 	d.socket()
 	d.mail()
@@ -72,6 +73,8 @@ type doctor struct {
 	listing external.Listing
 	asked   span   // when the listing was made, by this machine's clock
 	as      string // under which account the test job runs
+
+	room func(dir string) (int64, error) // what is free there; nil is freeIn
 }
 
 func (d *doctor) fine(name, format string, args ...any) {

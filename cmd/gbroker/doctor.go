@@ -20,7 +20,8 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor --config FILE",
 		Short: "Check the batch system, by trying what the broker needs of it",
-		Long: `doctor checks one by one: the configuration; that its ports are free, or this daemon's; that the commands
+		Long: `doctor checks one by one: the configuration; that the folders of the site are there, its user's, and have room; that its
+ports are free, or this daemon's; that the commands
 are there, and which version; that the controller answers as it should; clocks and zone; that ended jobs are listed long enough;
 the queue; that the jobs of others are shown; that we may submit for mapped accounts; a reservation,
 made in a week and released; a job, from its submission to its exit status, whether its node sees the
