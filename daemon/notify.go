@@ -23,7 +23,7 @@ import (
 // through an outbox.
 //
 // Few webhooks are told at once, fewer of one host, and few of one user: so a host that takes its time, or a user who names
-// many such, keeps nobody else waiting for long.
+// many such, leaves places for others.
 type notifier struct {
 	client *http.Client
 	users  *crowd   // of each user so many are told now,
@@ -52,8 +52,8 @@ const (
 	sendLimit = 30 * time.Second
 	maxHooks  = 16
 	ofUser    = 4
-	ofHost    = 2
-	maxHeld   = 256 // of one user, with those that wait: what is more is tried again later
+	ofHost    = 3
+	maxHeld   = 2048 // of one user, with those that wait: what is more is tried again later
 )
 
 func newNotifier(cfg Config, name func(grid.PeerID) string) (*notifier, error) {
