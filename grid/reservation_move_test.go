@@ -2,7 +2,6 @@ package grid
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -58,20 +57,8 @@ func TestReservationsAreOneMachine(t *testing.T) {
 // A line of the table says each of its moves once.
 func TestTheTableOfReservationsSaysNothingTwice(t *testing.T) {
 	t.Parallel()
-	type move struct {
-		by       Teller
-		from, to ReservationState
-	}
-	var seen []move
+	says := saysOnce[Teller, ReservationState](t)
 	for _, m := range reservationMoves {
-		for _, from := range m.from {
-			for _, to := range m.to {
-				if k := (move{m.by, from, to}); from != to && slices.Contains(seen, k) {
-					t.Errorf("%v: %v to %v is there twice", m.by, from, to)
-				} else {
-					seen = append(seen, k)
-				}
-			}
-		}
+		says(m.by, m.from, m.to)
 	}
 }

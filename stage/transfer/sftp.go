@@ -177,8 +177,7 @@ func (s secure) stat(ctx context.Context, t target) (Facts, error) {
 // remote is an open file with its connection.
 type remote struct {
 	io.Reader
-	file *sftp.File
-	on   *session
+	on *session
 }
 
 func (r *remote) Close() error {
@@ -205,7 +204,7 @@ func (s secure) open(ctx context.Context, t target, offset int64, known Facts) (
 		c.Close()
 		return nil, Facts{}, 0, fileKind(err)
 	}
-	return &remote{file, file, c}, f, offset, nil
+	return &remote{file, c}, f, offset, nil
 }
 
 func (s secure) store(ctx context.Context, t target, from *os.File, size int64, flag grid.CreationFlag) error {
