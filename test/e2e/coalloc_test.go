@@ -223,7 +223,7 @@ func TestOneJobOverTwoClusters(t *testing.T) {
 // The same over a cluster of Slurm and an embedded site, of which either is the home.
 func TestOneJobOverSlurmAndEmbedded(t *testing.T) {
 	t.Parallel()
-	c := take(t, "free")["free"]
+	c := take(t, "spare")["spare"]
 	dir := place(t)
 	a := overSlurm(t, c, dir, "alpha", cluster.Options{})
 	b := newSite(t, dir, "beta", cluster.Options{Nodes: 2, Cores: 2})
@@ -315,7 +315,7 @@ func oneProgram(t *testing.T, variation string, needs ...string) {
 			t.Skipf("no %s on this machine: its programs over clusters are not tested", name)
 		}
 	}
-	clusters := take(t, "busy", "free")
+	clusters := take(t, "busy", "spare")
 	dir := place(t)
 	must(t, os.WriteFile(filepath.Join(dir, "sum.c"), []byte(`#include <mpi.h>
 #include <stdio.h>
@@ -341,7 +341,7 @@ int main(int argc, char **argv) {
 		t.Fatalf("%s: %v\n%s", needs[0], err, out)
 	}
 	a := overSlurm(t, clusters["busy"], dir, "alpha", cluster.Options{})
-	b := overSlurm(t, clusters["free"], dir, "beta", cluster.Options{})
+	b := overSlurm(t, clusters["spare"], dir, "beta", cluster.Options{})
 	for _, s := range []site{a, b} {
 		configure(t, s, "  # reach: [beta, gamma]\n", "  reach: [alpha, beta]\n")
 	}

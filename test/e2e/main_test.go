@@ -34,7 +34,7 @@ func runAll(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	// Tests mostly wait for daemons: more of them side by side than there are cores.
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		flag.Set("test.parallel", "6")
+		flag.Set("test.parallel", "10")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

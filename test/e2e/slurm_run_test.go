@@ -97,9 +97,9 @@ func TestSlurmMPI(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "mpicc.mpich", "-o", filepath.Join(dir, "ranks"), filepath.Join(dir, "ranks.c")).CombinedOutput(); err != nil {
 		t.Fatalf("mpicc: %v\n%s", err, out)
 	}
-	c := take(t, "free")
+	c := take(t, "spare")["spare"]
 	home := newSite(t, dir, "home", cluster.Options{Nodes: 1, Cores: 1})
-	away := overSlurm(t, c["free"], dir, "away", cluster.Options{})
+	away := overSlurm(t, c, dir, "away", cluster.Options{})
 	start(t, home, away)
 	introduce(t, home, away)
 	sees(t, home, map[string]int{"away": 6})
@@ -130,7 +130,7 @@ func TestSlurmMPI(t *testing.T) {
 func TestSlurmReservation(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	c := take(t, "free")["free"]
+	c := take(t, "wide")["wide"]
 	s := overSlurm(t, c, dir, "s", cluster.Options{})
 	start(t, s)
 	sees(t, s, map[string]int{"s": 6})

@@ -14,35 +14,45 @@ import (
 	"gbroker/test/cluster"
 )
 
-// slurmSite is a cluster of real Slurm that tests take turns on; its nodes have two CPUs each.
-type slurmSite struct {
-	name  string
-	nodes int
-	turn  sync.Mutex
-}
+// slurms are the clusters of real Slurm that tests take turns on, with how many nodes each has, of two CPUs.
+var slurms = map[string]int{"busy": 2, "free": 3, "small": 1, "spare": 3, "wide": 3}
 
-// Names in the order in which a test takes them: so no two wait for each other.
-var slurms = []*slurmSite{{name: "busy", nodes: 2}, {name: "free", nodes: 3}, {name: "small", nodes: 1}, {name: "wide", nodes: 3}}
+// turns tells which clusters tests have now.
+var turns = struct {
+	sync.Cond
+	taken map[string]bool
+}{Cond: sync.Cond{L: &sync.Mutex{}}, taken: map[string]bool{}}
 
-// take gives a test the clusters of these names for itself. They are idle, and have no
-// reservations; they are left so.
+// take gives a test the clusters of these names for itself, all at once: who waits for one keeps nobody from another. They
+// are idle, and have no reservations; they are left so.
 func take(t *testing.T, wanted ...string) map[string]*slurmtest.Cluster {
 	t.Helper()
 	slurmtest.Need(t)
-	got := map[string]*slurmtest.Cluster{}
-	for _, s := range slurms {
-		if !slices.Contains(wanted, s.name) {
-			continue
+	turns.L.Lock()
+	for slices.ContainsFunc(wanted, func(name string) bool { return turns.taken[name] }) {
+		turns.Wait()
+	}
+	for _, name := range wanted {
+		turns.taken[name] = true
+	}
+	turns.L.Unlock()
+	t.Cleanup(func() {
+		turns.L.Lock()
+		defer turns.L.Unlock()
+		for _, name := range wanted {
+			delete(turns.taken, name)
 		}
-		s.turn.Lock()
-		t.Cleanup(s.turn.Unlock)
-		c := slurmtest.Shared(t, s.name, slurmtest.Config{Nodes: []slurmtest.Nodes{{Count: s.nodes, CPUs: 2}}})
+		turns.Broadcast()
+	})
+	got := map[string]*slurmtest.Cluster{}
+	for _, name := range wanted {
+		c := slurmtest.Shared(t, name, slurmtest.Config{Nodes: []slurmtest.Nodes{{Count: slurms[name], CPUs: 2}}})
 		t.Cleanup(func() {
 			if err := c.Idle(); err != nil {
 				t.Error(err)
 			}
 		})
-		got[s.name] = c
+		got[name] = c
 	}
 	return got
 }
