@@ -110,7 +110,9 @@ func (c *home) killedUnheard(j *job) bool {
 		again = onBatch
 	default: // nothing of it has started here
 		again = onCancelling
-		c.become(j, grid.Ready)
+		if !j.unsupplied() {
+			c.become(j, grid.Ready)
+		}
 		j.rec.End, j.rec.Local, j.rec.Reason = 0, "", ""
 	}
 	c.notToldYet(j, hold)

@@ -265,7 +265,7 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 		return
 	}
 	c.heardVersion(from, j, m.Version, m.Certificates)
-	c.recovery.heirNamed(j, m.Certificates)
+	c.recovery.heirNamed(j, m.Version, m.Certificates)
 	last := m.Certificates[len(m.Certificates)-1]
 	if j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
 		return // its Commit makes the owner

@@ -213,9 +213,12 @@ func (c *home) runAgain(j *job, why string) {
 	r.Run = grid.Run{}
 	r.Adopted, r.ContactLost = grid.Epoch{}, 0
 	r.Stay, r.EstimateNow, r.Reason = nil, 0, ""
-	c.begins(j, grid.Ready)
 	j.fails, j.blocked, j.pulling, j.setBack = 0, nil, false, false
-	c.search.ready(j, why)
+	if c.waitsAgain(j); j.unsupplied() {
+		c.save(j, why+": it starts when its files have come again")
+	} else {
+		c.search.ready(j, why)
+	}
 	if had != c.cfg.Self && r.Job.Rerunnable {
 		c.send(had, wire.Superseded{Job: r.Job.ID, Of: of, Epoch: grid.Epoch{Term: r.Epoch.Term}, Owner: c.cfg.Self})
 	}

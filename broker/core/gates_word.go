@@ -335,9 +335,9 @@ func (c *gates) notStarted(j *job) bool {
 	case j.rec.Role != grid.Owning:
 		return false
 	case j.rec.CancelRequested: // what is being withdrawn ends by that
-		return j.rec.State == grid.Ready
+		return j.rec.State <= grid.Ready
 	}
-	return j.rec.State == grid.Ready || j.rec.State == grid.Assigned || j.rec.State == grid.Moving
+	return j.rec.State <= grid.Ready || j.rec.State == grid.Assigned || j.rec.State == grid.Moving
 }
 
 // beforeChanging is what has to be known before a change is made: of one that another broker has passed on, that it was not made, and is

@@ -61,7 +61,7 @@ func (j *job) awaitsHeirs() bool {
 	case r.Job.Rerunnable:
 		return !r.Unfenced
 	default:
-		return r.Role == grid.Owning && r.State == grid.Ready && !j.passedHeirs()
+		return r.Role == grid.Owning && r.State <= grid.Ready && !j.passedHeirs()
 	}
 }
 
@@ -101,12 +101,16 @@ func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
 }
 
 // heirNamed: certificates tell who has got a job since its term was raised, by what the home knew then. He may have said before that there was
-// nothing with him, and is asked anew; who is no member can be asked nothing, and was not when the term was raised.
-func (c *recovery) heirNamed(j *job, certificates []grid.Certificate) {
-	last := certificates[len(certificates)-1]
+// nothing with him, and is asked anew; who is no member can be asked nothing, and was not when the term was raised. Where the files of the job are to come again,
+// they are over a version that this home does not have, as they say.
+func (c *recovery) heirNamed(j *job, version grid.Hash, certificates []grid.Certificate) {
+	last, over := certificates[len(certificates)-1], j.sum()
+	if j.unsupplied() {
+		over = version
+	}
 	later := j.awaitsHeirs() && j.raisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
 	switch {
-	case !later || last.To == c.cfg.Self || c.ownership.unproven(&j.rec.Job, j.sum(), certificates) != believed:
+	case !later || last.To == c.cfg.Self || c.ownership.unproven(&j.rec.Job, over, certificates) != believed:
 	case c.members[last.To] == nil:
 		c.heirLost(j, c.nameOf(last.To)+" has got it, and is no neighbour")
 	case j.heirs != nil:

@@ -65,6 +65,7 @@ type home struct {
 		madeAgain(j *job) (ended bool)
 		reconcile()
 		forgets(who grid.Forgotten)
+		showsVersion(from grid.PeerID, j *job, m wire.Report) bool
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate, started bool) gate
 		unknownReport(from grid.PeerID, m wire.Report)
 	}
@@ -138,6 +139,9 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		c.afterItsEnd(from, j, m)
 		return
 	case who == theOwner:
+	case who == ofOlder && c.recovery.showsVersion(from, j, m):
+		c.send(from, wire.Recall{Job: m.Job})
+		return
 	case who == ofOlder:
 		c.oldClaim(from, j, m)
 		return

@@ -105,6 +105,16 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 	return open
 }
 
+// waitsAgain begins the state of a job that waits here again, at an epoch that this journal lacks or at a new one: where its files have not come, as this journal
+// was put back to before that, they are awaited still.
+func (c *kernel) waitsAgain(j *job) {
+	if j.unsupplied() {
+		c.awaitFiles(j)
+	} else {
+		c.begins(j, grid.Ready)
+	}
+}
+
 // unsupplied: this home waits for the files of the job.
 func (j *job) unsupplied() bool {
 	return j.rec.State == grid.Submitted || j.rec.State == grid.StageIn
@@ -124,5 +134,16 @@ func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 		return
 	}
 	j.takeVersion(m.Job)
-	c.supplant(from, j, m.Certificates, false)
+	if j.rec.Epoch.Before(m.Epoch) {
+		c.supplant(from, j, m.Certificates, false)
+	} else {
+		c.save(j, "the version that "+c.nameOf(from)+" has had: this journal did not have it")
+	}
+}
+
+// showsVersion: who reports a job whose files are to come again proves that he had it, of a version that this home does not have.
+func (c *recovery) showsVersion(from grid.PeerID, j *job, m wire.Report) bool {
+	n := len(m.Certificates)
+	return j.rec.Role == grid.Owning && j.unsupplied() && n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
+		m.Version != j.sum() && c.ownership.unproven(&j.rec.Job, m.Version, m.Certificates) == believed
 }

@@ -65,7 +65,7 @@ type ownership struct {
 		gaveAway(j *job, m wire.Owned)
 		growthSoon()
 		hasSeen(p grid.PeerID) string
-		heirNamed(j *job, certificates []grid.Certificate)
+		heirNamed(j *job, version grid.Hash, certificates []grid.Certificate)
 		mark(p grid.PeerID) grid.JournalID
 		rolledBack(how string, at grid.JournalID)
 		rolledBackTo(from grid.PeerID, at grid.JournalID)

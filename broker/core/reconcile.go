@@ -156,7 +156,7 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 	}
 	r.Run = grid.Run{}
 	r.Adopted, r.ContactLost, r.Stay = grid.Epoch{}, 0, nil
-	c.begins(j, grid.Ready)
+	c.waitsAgain(j)
 	if c.isHome(j) {
 		r.Certificates, r.Uncertain = nil, true
 	}

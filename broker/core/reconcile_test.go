@@ -222,16 +222,17 @@ func TestWhatLacksItsFilesDoesNotStartAgain(t *testing.T) {
 		j.Rerunnable = true
 		c := signed(grid.Record{Job: j, State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		c.Step(1_000_001, Message{her, wire.Seen{Journals: []grid.JournalID{{Sequence: 50}}, Stamp: 9}})
-		for _, p := range []grid.PeerID{her, him} {
-			m := wire.Recounted{}
-			if p == him && trace != (grid.Epoch{}) {
-				m.Traces = []wire.Trace{{Job: j.ID, Epoch: trace}}
-			}
-			c.Step(1_000_002, Message{p, m})
+		word := wire.Recounted{}
+		if trace != (grid.Epoch{}) {
+			word.Traces = []wire.Trace{{Job: j.ID, Epoch: trace}}
 		}
-		c.Step(1_000_003, Forget{Site: it, By: "root"})
-		if r := c.jobs[j.ID].rec; c.recovery.rolled != nil || r.State != grid.StageIn || r.Uncertain {
-			t.Errorf("trace %s: asking %t, %s, uncertain %t", trace, c.recovery.rolled != nil, r.State, r.Uncertain)
+		c.Step(1_000_002, Message{her, wire.Recounted{}})
+		c.Step(1_000_002, Message{him, word})
+		c.Step(1_000_003, Reconciled{Jobs: []grid.JobID{j.ID}, All: true})
+		c.Step(1_000_003, Message{him, word}) // asked again, where it tells of a term
+		c.Step(1_000_004, Forget{Site: it, By: "root"})
+		if r := c.jobs[j.ID].rec; c.recovery.rolled != nil || r.State != grid.StageIn || r.Uncertain || r.Epoch.Term < max(2, trace.Term) {
+			t.Errorf("trace %s: asking %t, %s at %s, uncertain %t", trace, c.recovery.rolled != nil, r.State, r.Epoch, r.Uncertain)
 		}
 	}
 }

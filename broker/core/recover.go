@@ -85,17 +85,13 @@ func (c *recovery) again(j *job) bool {
 	if !c.isHome(j) || r.Job.Part != nil || r.Epoch.Term <= 1 || r.State.Terminal() {
 		return false
 	}
-	return r.Job.Rerunnable && r.State >= grid.Ready || r.Role == grid.Owning && r.State == grid.Ready && r.Attempt == 0 && r.Epoch.Hop == 0
+	return r.Job.Rerunnable || r.Role == grid.Owning && r.State <= grid.Ready && r.Attempt == 0 && r.Epoch.Hop == 0
 }
 
 func (c *recovery) recoverOwned(j *job) {
 	switch j.rec.State {
 	case grid.Submitted, grid.StageIn:
-		in := c.cfg.UploadLimit
-		if c.furnishes(j) {
-			in = 1
-		}
-		c.arm(j, onUpload, in)
+		c.awaitFiles(j)
 	case grid.Ready:
 		switch {
 		case j.isSuperseded():

@@ -349,11 +349,7 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 		c.home.terminal(j, grid.Lost)
 		return
 	}
-	if j.unsupplied() { // this journal lacks its files
-		c.save(j, why+": it starts here if its files come again")
-	} else {
-		c.home.runOnceReported(j, "at a new term: "+why)
-	}
+	c.home.runOnceReported(j, "at a new term: "+why)
 	c.home.pursueCancel(j)
 }
 

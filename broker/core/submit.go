@@ -89,6 +89,15 @@ func (c *home) accept(j *job) {
 	}
 }
 
+// awaitFiles: the files of the job are to come, from its user or by this broker.
+func (c *kernel) awaitFiles(j *job) {
+	in := c.cfg.UploadLimit
+	if c.furnishes(j) {
+		in = 1
+	}
+	c.arm(j, onUpload, in)
+}
+
 // alike: both ask for the same. Their files are not compared: an upload completes
 // the list of those. known was made of what was asked for, asked not yet.
 func alike(known, asked *grid.Job) bool {
@@ -162,7 +171,7 @@ func (c *home) uploadDue(j *job) {
 		c.furnish(j)
 		return
 	}
-	if c.gates.beforeCancel(j) != open || c.groups.beforeLate(j.rec.Job.ID) != open { // a branch of this journal that is lost may have had them, and have started it
+	if c.gates.beforeFailing(j) != open || c.groups.beforeLate(j.rec.Job.ID) != open { // a branch of this journal that is lost may have had them, and have started it
 		c.backoff(j, onUpload)
 		return
 	}

@@ -182,7 +182,7 @@ func (j *job) outdated() bool {
 func (c *recovery) takeTerms(from grid.PeerID, list []wire.Trace) (lacking bool) {
 	for _, k := range list {
 		j := c.jobs[k.Job]
-		if j != nil && c.isHome(j) && !j.rec.State.Terminal() && !j.unsupplied() && k.Epoch.Hop == 0 && j.rec.Epoch.Term < k.Epoch.Term && k.Epoch.Term <= c.stamped() {
+		if j != nil && c.isHome(j) && !j.rec.State.Terminal() && k.Epoch.Hop == 0 && j.rec.Epoch.Term < k.Epoch.Term && k.Epoch.Term <= c.stamped() {
 			lacking = c.ownsSince(from, j, k.Epoch) != open || lacking
 		}
 	}

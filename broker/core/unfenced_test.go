@@ -49,6 +49,13 @@ func TestACancelOfWhatWaitsForItsFilesAndMayRunElsewhere(t *testing.T) {
 		j.recovered = false // its neighbours have spoken
 		c.recovery.unknownFate(j, "she", harmful)
 		c.Step(1_000_002, CancelRequest{Token: 2, Job: job.ID, By: job.User.Name})
+		if held := j.rec.State == grid.StageIn; held == harmful {
+			t.Errorf("she may run it: %t; it is %s before they were heard", harmful, j.rec.State)
+		}
+		c.Step(1_000_003, PeerChanged{her, grid.Alive})
+		c.Step(1_000_003, PeerChanged{him, grid.Alive})
+		hear(c, her, him)
+		pass(c, c.cfg.RetryMax)
 		if j.rec.State != want {
 			t.Errorf("she may run it: %t; it is told to be %s, want %s", harmful, j.rec.State, want)
 		}
