@@ -92,15 +92,28 @@ func TestFilesThatCannotBeLaidDownAfterARollback(t *testing.T) {
 	c.Step(c.now+1, e)
 	c.Step(c.now+1, Uploaded{Token: 2, Job: e.Group.ID.Template(), Inputs: e.Template.Inputs})
 	j := c.jobs[one]
-	j.rec.Uncertain, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}}
-	for range 2 * maxFinal {
-		c.Step(c.now+1, Furnished{Job: one, Err: errors.New("no such file"), Final: true})
+	cannot := func(times int) {
+		for range times {
+			c.Step(c.now+1, Furnished{Job: one, Err: errors.New("no such file"), Final: true})
+		}
 	}
-	if j.rec.State != grid.StageIn || j.due[onUpload] == 0 {
-		t.Fatalf("while others are asked it is %s, looked after at %d", j.rec.State, j.due[onUpload])
+	for name, hold := range map[string]struct{ close, open func() }{
+		"others are asked": {
+			func() { j.rec.Uncertain, c.recovery.rolled = true, &rollback{waiting: map[grid.PeerID]bool{her: true}} },
+			func() { j.rec.Uncertain, c.recovery.rolled = false, nil },
+		},
+		"one may have got it from a site that was forgotten": {
+			func() { c.recovery.awaitHeirs(j, grid.Epoch{Term: 1}, "") },
+			func() { j.heirs, j.raised = nil, 1 },
+		},
+	} {
+		hold.close()
+		if cannot(2 * maxFinal); j.rec.State != grid.StageIn || j.due[onUpload] == 0 {
+			t.Fatalf("while %s it is %s, looked after at %d", name, j.rec.State, j.due[onUpload])
+		}
+		hold.open()
 	}
-	j.rec.Uncertain, c.recovery.rolled = false, nil
-	if c.Step(c.now+1, Furnished{Job: one, Err: errors.New("no such file"), Final: true}); j.rec.State != grid.Failed {
+	if cannot(1); j.rec.State != grid.Failed {
 		t.Errorf("when all have answered it is %s", j.rec.State)
 	}
 }
