@@ -123,11 +123,15 @@ func (c *ownership) offersRemoved() {
 	c.offers = slices.DeleteFunc(c.offers, func(o pendingOffer) bool { return c.members[o.from] == nil })
 }
 
-// declineRemoved drops what was offered by those who are no members any more: nobody will
+// declineRemoved drops what was offered by those who were forgotten, or are no members any more: nobody will
 // commit it. Where the job's home is one, that may still say who owns it. After a start the control directory speaks first.
 func (c *ownership) declineRemoved(j *job) {
 	r := &j.rec
-	if r.Role == grid.Prepared && !j.unreconciled() && !c.isHome(j) && c.members[r.Owner] == nil && c.members[r.Job.Home] == nil {
+	switch {
+	case r.Role != grid.Prepared || c.isHome(j) || c.gates.beforeUnpreparing(j) != open:
+	case j.giverGone != "":
+		c.decline(j, j.giverGone)
+	case c.members[r.Owner] == nil && c.members[r.Job.Home] == nil:
 		c.decline(j, "the site that offered it is no neighbour any more")
 	}
 }

@@ -28,7 +28,7 @@ import (
 //
 // A job whose home is the forgotten site is owned here all the same: it goes on, and
 // its result is kept for its user. One that it offered here, and never committed, is
-// declined.
+// declined; after a start the control directory speaks first: it may have been committed in a part of the journal that is lost.
 
 // Verdict is what becomes of a job when the site that has it is forgotten.
 type Verdict uint8
@@ -163,7 +163,8 @@ func (c *home) meet(j *job, f Fate, e Forget) {
 		j.rec.HomeForgotten = true
 		c.save(j, why)
 	case Decline:
-		c.ownership.decline(j, why)
+		j.giverGone = why
+		c.ownership.declineRemoved(j)
 	}
 	delete(j.heirs, e.Site) // an administrator has spoken for it
 }

@@ -44,7 +44,7 @@ type home struct {
 		abandon(j *job, why string)
 		adopted(j *job)
 		believe(j *job, certificates []grid.Certificate, started bool) doubt
-		decline(j *job, why string)
+		declineRemoved(j *job)
 		handedOver(j *job)
 		handoffDue(j *job)
 		heardVersion(from grid.PeerID, j *job, version grid.Hash, certificates []grid.Certificate)

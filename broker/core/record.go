@@ -61,6 +61,7 @@ type ofOwnership struct {
 	hops      uint32         // that it will have behind it at the candidate
 	known     bool           // owner: the home knows that this broker owns it
 	stalled   bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
+	giverGone string         // candidate: who offered it was forgotten, as that administrator has it; zero after a restart
 	after     grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
 }
 

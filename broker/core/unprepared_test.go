@@ -71,3 +71,22 @@ func TestWhatWasPreparedAndCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// Nor does the word of an administrator here, who forgets the site that has offered it: it is declined when the directory has nothing of it.
+func TestWhatWasPreparedByWhoIsForgotten(t *testing.T) {
+	t.Parallel()
+	for _, began := range []bool{false, true} {
+		c, j := preparedHere()
+		answer, _ := only[Answer](c.Step(c.now+1, Forget{Token: 1, Site: her, Fenced: true, By: "root"}))
+		if j.rec.Role != grid.Prepared || len(answer.Fates) != 1 || answer.Fates[0].Verdict != Decline {
+			t.Fatalf("it is %s, its fate %v", j.rec.Role, answer.Fates)
+		}
+		said := Reconciled{All: true, Jobs: []grid.JobID{j.rec.Job.ID}}
+		if began {
+			said.Attempts = []grid.AttemptID{{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, Attempt: 1}}
+		}
+		if c.Step(c.now+1, said); began != (j.rec.Role == grid.Owning) || began == (j.rec.Role == grid.Declined) {
+			t.Errorf("begun %t: it is %s", began, j.rec.Role)
+		}
+	}
+}
