@@ -45,8 +45,8 @@ func (j *Journal) shorten() {
 	w.anew.Go(func() { j.writeAnew(whole) })
 }
 
-// writeAnew looks through the first bytes of journal.told. What cannot be written anew stays as it is until it has doubled again; a start
-// tells why.
+// writeAnew looks through the first bytes of journal.told. What cannot be written anew stays as it is until it has doubled again, or
+// until the next start.
 func (j *Journal) writeAnew(whole int64) {
 	w := &j.witness
 	name := filepath.Join(j.dir, "journal.told")

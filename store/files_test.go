@@ -154,7 +154,7 @@ func TestHowLongAWordCounts(t *testing.T) {
 	}
 }
 
-// What cannot be written anew is told, and stays as it was.
+// What cannot be written anew stays as it was, and refuses no start: it is written on, and written anew by a later one.
 func TestWhatCannotBeWrittenAnew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -163,17 +163,23 @@ func TestWhatCannotBeWrittenAnew(t *testing.T) {
 	for range 8 * 400 {
 		list = append(list, toldRecord(1, grid.Lost))
 	}
+	j.witness.busy = true // it is left to a start
 	if err := errors.Join(j.Tell(t.Context(), 5, list), j.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "journal.told.new"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), dir); !errors.Is(err, unix.EISDIR) {
+	size := toldSize(t, dir)
+	j, err := Open(t.Context(), dir)
+	if err != nil {
 		t.Fatal(err)
 	}
+	err = errors.Join(j.Tell(t.Context(), 5, []grid.Record{toldRecord(2, grid.Completed)}), j.Close())
+	if now := toldSize(t, dir); err != nil || now <= size {
+		t.Errorf("of %d bytes are left %d, %v", size, now, err)
+	}
 	w := witness{}
-	var err error
 	if w.told, err = os.OpenFile(filepath.Join(dir, "journal.told"), os.O_WRONLY, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +205,8 @@ func TestWhatCannotBeWrittenAnew(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "journal.told.new")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := mustOpen(t, dir).Told(t.Context(), everything); err != nil || len(got) != 1 {
-		t.Errorf("%d told, %v", len(got), err)
+	if got, err := mustOpen(t, dir).Told(t.Context(), everything); err != nil || len(got) != 2 || toldSize(t, dir) > size/100 {
+		t.Errorf("%d told in %d bytes, %v", len(got), toldSize(t, dir), err)
 	}
 }
 

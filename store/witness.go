@@ -85,7 +85,8 @@ func formAt(w grid.Witness) string {
 }
 
 // openTold opens the file, cuts off what a crash has left half written, and writes it anew
-// where most of it does not count any more.
+// where most of it does not count any more. A long file serves as well: one that cannot be written anew, as on a
+// full disk, refuses no start.
 func (w *witness) openTold(name string) error {
 	var err error
 	if w.told, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -102,7 +103,10 @@ func (w *witness) openTold(name string) error {
 	w.bytes, w.last = whole, last
 	w.limit = limitOf(whole)
 	if mostly(last, whole) {
-		return w.compact(name, last)
+		if err := w.compact(name, last); errors.Is(err, errRenamed) {
+			return err
+		}
+		return nil
 	}
 	if whole == 0 {
 		return w.append([]byte(toldHeader))
