@@ -19,6 +19,7 @@ type shorter struct {
 	busy     bool  // that is under way
 	stopping atomic.Bool
 	anew     sync.WaitGroup
+	syncDir  func(dir string) error
 }
 
 var errStopping = errors.New("the journal is closed")
@@ -133,7 +134,7 @@ func (w *witness) put(next *os.File, name string, whole int64) error {
 	}
 	old := w.told
 	w.told, w.bytes, w.last, w.limit = next, size, nil, limitOf(size)
-	if err := syncDir(filepath.Dir(name)); err != nil {
+	if err := w.syncDir(filepath.Dir(name)); err != nil {
 		return errors.Join(fmt.Errorf("%w: %s: %w", errRenamed, name, err), old.Close())
 	}
 	return old.Close()

@@ -115,6 +115,73 @@ func TestWordsWhileItIsWrittenAnew(t *testing.T) {
 	}
 }
 
+// Where the new file has its name and that may not be on disk, a power cut may bring back the old one: the journal is of no more use.
+func TestTheNewNameIsNotOnDisk(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	j := mustOpen(t, dir)
+	w, name := &j.witness, filepath.Join(dir, "journal.told")
+	w.syncDir = func(string) error { return unix.EIO }
+	if err := j.Tell(ctx, 5, repeated(1, 4000)); err != nil {
+		t.Fatal(err)
+	}
+	w.anew.Wait()
+	if err := j.Tell(ctx, 5, repeated(2, 1)); !errors.Is(err, ErrBroken) || !errors.Is(err, unix.EIO) {
+		t.Errorf("a word after it: %v", err)
+	}
+	if err := j.Commit(ctx, []grid.Change{save(1)}); !errors.Is(err, ErrBroken) {
+		t.Errorf("a commit after it: %v", err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := witness{shorter: shorter{syncDir: w.syncDir}}
+	defer again.close()
+	if err := os.WriteFile(name, longTold(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.openTold(name); !errors.Is(err, errRenamed) || !errors.Is(err, unix.EIO) {
+		t.Errorf("a start goes on: %v", err)
+	}
+}
+
+// longTold is a journal.told of which most does not count.
+func longTold(t *testing.T) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	j := mustOpen(t, dir)
+	j.witness.busy = true
+	if err := errors.Join(j.Tell(t.Context(), 5, repeated(1, 4000)), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "journal.told"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A journal that has become of no more use meanwhile leaves the old file, and nothing of the new one.
+func TestTheNewFileIsDiscarded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir)
+	w := &j.witness
+	w.busy = true // it goes on by hand
+	if err := j.Tell(t.Context(), 5, repeated(1, 4000)); err != nil {
+		t.Fatal(err)
+	}
+	size, old := toldSize(t, dir), w.told
+	j.end(ErrBroken)
+	j.writeAnew(w.bytes)
+	if _, err := os.Stat(filepath.Join(dir, "journal.told.new")); !os.IsNotExist(err) {
+		t.Errorf("the new one is left: %v", err)
+	}
+	if now := toldSize(t, dir); now != size || w.told != old || w.bytes != size || w.busy {
+		t.Errorf("of %d bytes are left %d; busy is %v", size, now, w.busy)
+	}
+}
+
 // A journal that is closed waits for what writes anew, and that ends soon; nothing is begun after it.
 func TestCloseWhileItIsWrittenAnew(t *testing.T) {
 	t.Parallel()

@@ -61,6 +61,7 @@ func open(ctx context.Context, dir string, o options) (*Journal, error) {
 	j := &Journal{
 		dir: abs, file: filepath.Join(abs, "journal.db"), stat: o.stat, driver: o.driver,
 		written: map[grid.JobID]grid.Job{}, highWater: map[grid.PeerID]*highWater{},
+		witness: witness{shorter: shorter{syncDir: syncDir}},
 	}
 	if err := j.open(ctx, o.migrations); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", abs, j.explain(err)), j.release())
