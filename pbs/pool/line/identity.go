@@ -13,9 +13,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -192,6 +194,22 @@ func WriteFile(name string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
+		return err
+	}
+	return syncFolder(filepath.Dir(name))
+}
+
+// syncFolder makes the names in a folder durable, where that can be done: not every system syncs folders, and one that may be written
+// need not be one that may be read.
+func syncFolder(name string) error {
+	d, err := os.Open(name)
+	if err == nil {
+		err = errors.Join(d.Sync(), d.Close())
+	}
+	for _, cannot := range []error{fs.ErrPermission, errors.ErrUnsupported, syscall.EINVAL} {
+		if errors.Is(err, cannot) {
+			return nil
+		}
 	}
 	return err
 }
