@@ -166,7 +166,10 @@ func (s *System) loadComputers() error {
 		if !is {
 			continue
 		}
-		r, err := s.readComputer(name)
+		r, err := registered{}, spool.ErrFolder
+		if !n.IsDir() {
+			r, err = s.readComputer(name)
+		}
 		if spool.Unread(err) != nil {
 			return fmt.Errorf("what computer %s is could not be read, and is left where it is: %w; mend that (the limit of open files, the memory, the disk, the file's owner) and start again", name, err)
 		}

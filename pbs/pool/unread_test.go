@@ -31,6 +31,9 @@ func TestRecordsOfComputersThatCannotBeRead(t *testing.T) {
 	if err := errors.Join(good.Check(), s.saveComputer("good", good)); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(filepath.Join(s.computerFile("folder"), "more"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{"broken": "{", "senseless": `{"Cores":-1}`, "No Name": "{}"} {
 		if err := os.WriteFile(s.computerFile(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -47,16 +50,16 @@ func TestRecordsOfComputersThatCannotBeRead(t *testing.T) {
 	for _, n := range list {
 		left = append(left, n.Name())
 	}
-	if want := []string{"No Name.json.corrupt", "broken.json.corrupt", "good.json", "senseless.json.corrupt"}; err != nil || !slices.Equal(left, want) {
+	if want := []string{"No Name.json.corrupt", "broken.json.corrupt", "folder.json.corrupt", "good.json", "senseless.json.corrupt"}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("there are %q, %v", left, err)
 	}
-	if n := told.FilterMessageSnippet("moved aside").Len(); n != 3 {
+	if n := told.FilterMessageSnippet("moved aside").Len(); n != 4 {
 		t.Errorf("told of %d: %v", n, told.All())
 	}
-	if err := os.Mkdir(s.computerFile("unread"), 0o700); err != nil { // which cannot be read as a file
+	if err := os.Symlink("unread.json", s.computerFile("unread")); err != nil { // which leads nowhere
 		t.Fatal(err)
 	}
-	if _, err := New(config); !errors.Is(err, syscall.EISDIR) || !strings.Contains(err.Error(), "unread") {
+	if _, err := New(config); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), "unread") {
 		t.Errorf("it starts without a computer that it cannot read: %v", err)
 	}
 }

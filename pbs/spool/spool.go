@@ -58,6 +58,9 @@ func Unread(err error) error {
 		" move the file out of its folder only if it is lost: its job is then taken for one that was never handed over", err)
 }
 
+// ErrFolder tells that a folder has the name of a spooled file: nobody wrote that here, and no job is lost with it.
+var ErrFolder = errors.New("it is a folder")
+
 // Load gives take every file. One that it refuses is moved aside, but for one that could not be read.
 func (f Folder) Load(take func(file string) error) error {
 	names, err := os.ReadDir(f.Path)
@@ -70,7 +73,10 @@ func (f Folder) Load(take func(file string) error) error {
 		case strings.HasSuffix(n.Name(), temporary):
 			os.Remove(file)
 		case strings.HasSuffix(n.Name(), f.Suffix):
-			err := take(file)
+			err := ErrFolder
+			if !n.IsDir() {
+				err = take(file)
+			}
 			if unread := Unread(err); unread != nil {
 				return unread
 			}

@@ -21,6 +21,10 @@ func TestAFolderIsTakenUp(t *testing.T) {
 	good := grid.AttemptID{Job: "here.00000000000000000000000100", Epoch: grid.Epoch{Term: 1}, Attempt: 1}
 	bad, gone := good, good
 	bad.Attempt, gone.Attempt = 2, 3
+	folder := filepath.Join(f.Path, "folder.job")
+	if err := os.MkdirAll(filepath.Join(folder, "more"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, at := range []grid.AttemptID{good, bad, gone} {
 		for _, text := range []string{"first", "then"} {
 			if err := f.Write(at, []byte(text)); err != nil {
@@ -46,7 +50,7 @@ func TestAFolderIsTakenUp(t *testing.T) {
 	if err != nil || len(taken) != 1 || taken[0] != "then" {
 		t.Errorf("taken %q, %v", taken, err)
 	}
-	for file, stays := range map[string]bool{half: false, f.File(bad): false, f.File(bad) + ".corrupt": true, f.File(good): true, filepath.Join(f.Path, "note"): true} {
+	for file, stays := range map[string]bool{half: false, folder: false, folder + ".corrupt": true, f.File(bad): false, f.File(bad) + ".corrupt": true, f.File(good): true, filepath.Join(f.Path, "note"): true} {
 		if _, err := os.Stat(file); (err == nil) != stays {
 			t.Errorf("%s: %v", file, err)
 		}
