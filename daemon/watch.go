@@ -19,7 +19,7 @@ import (
 // writes in several steps.
 const settle = 100 * time.Millisecond
 
-// lookAgain is how often a file is looked at that cannot be watched.
+// lookAgain is how often a file is looked at that cannot be watched, and whether a folder that is watched is still the one at its path.
 const lookAgain = 2 * time.Second
 
 // WatchNeighbours takes up changes of the file of neighbours until ctx is done: when
@@ -46,15 +46,54 @@ func WatchNeighbours(ctx context.Context, c Config, log *zap.Logger, again <-cha
 	return w.follow(ctx, again, changed)
 }
 
-func watchFolder(folder string) (*fsnotify.Watcher, error) {
+// folderWatch watches the folder at a path.
+type folderWatch struct {
+	*fsnotify.Watcher
+	folder string
+	is     os.FileInfo // what was there before it was watched
+}
+
+func watchFolder(folder string) (*folderWatch, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	if err := watcher.Add(folder); err != nil {
+	f := &folderWatch{Watcher: watcher, folder: folder}
+	if err := f.begin(); err != nil {
 		return nil, errors.Join(err, watcher.Close())
 	}
-	return watcher, nil
+	return f, nil
+}
+
+func (f *folderWatch) begin() error {
+	is, err := os.Stat(f.folder)
+	if err == nil {
+		err = f.Add(f.folder)
+	}
+	if err == nil {
+		f.is = is
+	}
+	return err
+}
+
+// another tells that the path leads to another folder by now: nobody tells of a link that was switched.
+func (f *folderWatch) another() bool {
+	is, err := os.Stat(f.folder)
+	return err == nil && !os.SameFile(is, f.is)
+}
+
+// again watches the folder that is, or will be, in the place of one that is gone: a watch goes with its folder.
+func (f *folderWatch) again(ctx context.Context) {
+	f.Remove(f.folder) // an error tells that the watch is gone already
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for f.begin() != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+	}
 }
 
 // filesFull tells that this process may open no more files.
@@ -125,9 +164,10 @@ func stampOf(file string) stamp {
 }
 
 // watch tells when the folder's watch speaks of the file, and ends the watch.
-func (w *neighbourWatch) watch(ctx context.Context, watcher *fsnotify.Watcher, changed chan<- struct{}) {
+func (w *neighbourWatch) watch(ctx context.Context, watcher *folderWatch, changed chan<- struct{}) {
 	defer watcher.Close()
-	folder := filepath.Dir(w.config.Neighbours)
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -139,28 +179,20 @@ func (w *neighbourWatch) watch(ctx context.Context, watcher *fsnotify.Watcher, c
 				return
 			}
 			switch {
-			case e.Name == folder && e.Op.Has(fsnotify.Remove|fsnotify.Rename):
-				rewatch(ctx, watcher, folder)
+			case e.Name == watcher.folder && e.Op.Has(fsnotify.Remove|fsnotify.Rename):
+				watcher.again(ctx)
 				tell(changed)
 			case filepath.Base(e.Name) == filepath.Base(w.config.Neighbours) && e.Op != fsnotify.Chmod:
+				tell(changed)
+			}
+		case <-ticker.C:
+			if watcher.another() {
+				watcher.again(ctx)
 				tell(changed)
 			}
 		case err := <-watcher.Errors:
 			w.log.Warn("watching the neighbours missed something; reading them again", zap.Error(err))
 			tell(changed)
-		}
-	}
-}
-
-// rewatch watches the folder that is, or will be, in the place of one that is gone: a watch goes with its folder.
-func rewatch(ctx context.Context, watcher *fsnotify.Watcher, folder string) {
-	again := time.NewTicker(lookAgain)
-	defer again.Stop()
-	for watcher.Add(folder) != nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-again.C:
 		}
 	}
 }

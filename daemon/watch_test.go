@@ -103,7 +103,7 @@ func TestWatchNeighbours(t *testing.T) {
 	}
 }
 
-// The folder of the neighbours is replaced as a whole: the file in the new one is taken up, and watched.
+// The folder of the neighbours is replaced as a whole, or is a link that is switched: the file in the new one is taken up, and watched.
 func TestTheFolderOfNeighboursIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := initSite(t)
@@ -147,6 +147,22 @@ func TestTheFolderOfNeighboursIsReplaced(t *testing.T) {
 	next("the file of a new folder", 0)
 	set(folder, one)
 	next("a change in the new folder", 1)
+	link := filepath.Join(filepath.Dir(folder), "link")
+	if err := errors.Join(os.Rename(folder, folder+".1"), os.Symlink(folder+".1", folder)); err != nil {
+		t.Fatal(err)
+	}
+	set(folder, "")
+	next("a change behind a link", 0)
+	if err := os.Mkdir(folder+".2", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	set(folder+".2", one)
+	if err := errors.Join(os.Symlink(folder+".2", link), os.Rename(link, folder)); err != nil {
+		t.Fatal(err)
+	}
+	next("the file where the link leads now", 1)
+	set(folder+".2", "")
+	next("a change there", 0)
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
