@@ -21,6 +21,9 @@ const lookEvery = 50 * time.Millisecond
 // ExitAlone is the status of a part that nobody told that the others have arrived: nothing ran.
 const ExitAlone = 69
 
+// ExitTold is the status of a part that was told to end at the barrier, as of a process that SIGTERM ends: nothing ran.
+const ExitTold = 128 + int(syscall.SIGTERM)
+
 // gather is the barrier of a part of a co-allocated job: it says that it is here, and waits until
 // all have arrived. Where it gives an error, with a status, nothing has run, and nothing is to.
 func (s *Spec) gather(self control.Process, signals <-chan os.Signal, status *os.File) (code int, err error) {
@@ -57,7 +60,7 @@ func (s *Spec) gather(self control.Process, signals <-chan os.Signal, status *os
 		case <-look.C:
 		case got := <-signals:
 			if got == syscall.SIGTERM {
-				return ExitTaken, errors.New("it was told to end before the others had arrived: nothing is started")
+				return ExitTold, errors.New("it was told to end before the others had arrived: nothing is started")
 			}
 		case <-patience.C:
 			return ExitAlone, errors.New("nobody said that the others have arrived: nothing is started")

@@ -10,6 +10,7 @@
 //
 //  1. A part of a co-allocated job waits at the barrier, as package wrapper says it. It looks for a word
 //     twenty times a second. What it says there names this process, so that the daemon finds it again.
+//     Where it is told to end there it ends with 143, as the wrapper does.
 //     It takes the attempt's start token. Where that is taken already it ends
 //     with 75 and nothing runs.
 //  2. It opens the program's files and working directory through an os.Root on the

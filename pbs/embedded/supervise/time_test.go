@@ -201,7 +201,7 @@ func TestAPartThatGivesUp(t *testing.T) {
 			_, _, err := control.Take(r.Control, r.ID, control.Broker, control.Process{})
 			return err
 		}},
-		"told to end":      {ExitTaken, nil, func(r *run) error { return r.cmd.Process.Signal(syscall.SIGTERM) }},
+		"told to end":      {143, nil, func(r *run) error { return r.cmd.Process.Signal(syscall.SIGTERM) }},
 		"without a folder": {ExitControl, nil, func(r *run) error { return os.RemoveAll(r.Control) }},
 		"forgotten":        {ExitAlone, func(s *Spec) { s.Part.Grace = -grid.Minute + 100 }, nil},
 	} {
