@@ -331,7 +331,7 @@ flavour() {
 	esac
 }
 
-# find NAME: the full path of a command on the site's PATH
+# find_command NAME: the full path of a command on the site's PATH
 find_command() {
 	folders=$search:
 	while [ -n "$folders" ]; do
