@@ -26,9 +26,9 @@ import (
 // many such, leaves places for others.
 type notifier struct {
 	client *http.Client
-	users  *crowd   // of each user so many are told now,
-	hosts  *crowd   // of each host,
-	all    *crowd   // and of all
+	users  *limiter // of each user so many are told now,
+	hosts  *limiter // of each host,
+	all    *limiter // and of all
 	mail   *outbox  // nil where none is sent
 	to     []string // domains to which mail goes; nil is any
 	name   func(grid.PeerID) string
@@ -59,7 +59,7 @@ const (
 func newNotifier(cfg Config, name func(grid.PeerID) string) (*notifier, error) {
 	n := &notifier{
 		client: outbound.Policy{Allow: cfg.Outbound}.Client(), to: cfg.Mail.To, name: name,
-		users: newCrowd(ofUser, maxHeld), hosts: newCrowd(ofHost, 0), all: newCrowd(maxHooks, 0),
+		users: newLimiter(ofUser, maxHeld), hosts: newLimiter(ofHost, 0), all: newLimiter(maxHooks, 0),
 	}
 	sender, err := cfg.sender()
 	if sender != nil {
@@ -131,7 +131,7 @@ func (n *notifier) post(ctx context.Context, to string, w word) error {
 		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
 	for _, place := range []struct {
-		in  *crowd
+		in  *limiter
 		key string
 	}{{n.users, w.User}, {n.hosts, strings.ToLower(q.URL.Hostname())}, {n.all, ""}} {
 		leave, err := place.in.enter(ctx, place.key)
