@@ -57,8 +57,8 @@ check:
 # test are tests too: test/house. What is in ALONE has no goroutines, so the race detector has
 # nothing to find there, and makes it some ten times slower; so has what is called TestSerial in the other
 # packages. TestLarge is what takes long of what smaller tests of its package show under the detector. The tests of the programs in bin/, WHOLE, have no detector either; they, whose
-# clocks are real, run beside what takes one core, and before the others with real clusters; so do those of WIDE, which wait for networks
-# of their own most of the time. Tests keep little and throw away
+# clocks are real, run beside what takes one core, and before the others with real clusters; beside all are those of WIDE, which wait for
+# networks of their own most of the time. Tests keep little and throw away
 # much: they, and the linker, collect garbage a fifth as often as they would (RARE). The programs of WHOLE do not: their memory is looked at.
 ALONE = ./grid/... ./steps/... ./jsdl/... ./plan/... ./flow/... ./reserve/... ./wire/... ./broker/core/... ./pool/... ./budget/... ./sim/brokers/... ./sim/faults/... ./sim/replay ./sim/replay/counted/... ./sim/workload/... ./sim/chart ./overlay/topology ./pbs/dialect ./test/house ./test/man
 WHOLE = ./test/e2e
@@ -78,8 +78,8 @@ test: tools check build
 	@race='-race $(CALM)'; command -v "$${CC:-gcc}" >/dev/null || race=; \
 	rest=$$(go list ./test/... ./pbs/... ./... | grep -vxF "$$(go list $(ALONE) $(WHOLE) $(WIDE))"); \
 	bin/count go test -vet=off -timeout 30m -json : $(WHOLE) -- $(RARE) go test -vet=off -p 1 -timeout 30m -json : $(ALONE) \
-	-- $(RARE) $(SOON) go test -vet=off $$race -p 1 -timeout 30m -json -skip '$(LARGE)' : $(WIDE) \
-	then $(RARE) $(SOON) go test -vet=off $$race -p 2 -timeout 30m -json -skip '$(LARGE)' : $$rest -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '$(LARGE)' : $(UNRACED)
+	then $(RARE) $(SOON) go test -vet=off $$race -p 2 -timeout 30m -json -skip '$(LARGE)' : $$rest -- $(RARE) go test -vet=off -p 1 -timeout 30m -json -run '$(LARGE)' : $(UNRACED) \
+	and $(RARE) $(SOON) go test -vet=off $$race -p 1 -timeout 30m -json -skip '$(LARGE)' : $(WIDE)
 
 test-openpbs:
 	GBROKER_LIVE_OPENPBS=1 $(if $(FOLDER),TMPDIR=$(FOLDER)) go test ./pbs/openpbs -run '^TestLive$$' -v -count 1 -timeout 4h

@@ -3,10 +3,11 @@
 //
 //	N passed, N failed, N skipped
 //
-//	count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...] [then COMMAND... : PACKAGE...]
+//	count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...] [then COMMAND... : PACKAGE...] [and COMMAND...]
 //
 // The commands (go test -json and its flags) run at the same time, each with its packages; those
-// behind a "then" when all before it have ended, whether or not they failed.
+// behind a "then" when all before it have ended, whether or not they failed. What is behind an
+// "and" begins at once, and neither waits for what is before it nor is waited for.
 // A package that fails without a failing test (it does not build, it panics, it hangs)
 // counts as one failure, and so does a command that fails without one, or runs nothing. The
 // exit code is 1 if anything failed.
@@ -47,7 +48,7 @@ func newTally(out io.Writer) *tally {
 
 func main() {
 	t := newTally(os.Stdout)
-	all, err := stages(os.Args[1:])
+	all, err := chains(os.Args[1:])
 	if err == nil {
 		err = t.tests(all)
 	}

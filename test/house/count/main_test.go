@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -109,7 +110,7 @@ func TestTogether(t *testing.T) {
 		{"one is missing", []run{said(0, passes), {[]string{"/nowhere/go"}, []string{"p"}}}, 1, 0, true},
 	} {
 		tally := newTally(io.Discard)
-		err := tally.tests([][]run{c.runs})
+		err := tally.tests([]chain{{c.runs}})
 		if tally.passed != c.passed || tally.failed != c.failed || (err != nil) != c.wrong {
 			t.Errorf("%s: %d passed, %d failed, %v", c.what, tally.passed, tally.failed, err)
 		}
@@ -126,11 +127,11 @@ func TestTooManyForAgain(t *testing.T) {
 	first := said(1, most...) // run again, it would say that all pass
 	first.command[2] = `case "$*" in *-run*) printf '%s\n' '` + strings.ReplaceAll(strings.Join(most, "\n"), "fail", "pass") + `';; *) ` + first.command[2] + `;; esac`
 	tally := newTally(io.Discard)
-	if err := tally.tests([][]run{{first}, {first}}); err != nil || tally.failed != 2*len(most) {
+	if err := tally.tests([]chain{{{first}, {first}}}); err != nil || tally.failed != 2*len(most) {
 		t.Errorf("two commands: %d failed, %v", tally.failed, err)
 	}
 	tally = newTally(io.Discard)
-	if err := tally.tests([][]run{{first}}); err != nil || tally.failed != 0 || tally.passed != len(most) {
+	if err := tally.tests([]chain{{{first}}}); err != nil || tally.failed != 0 || tally.passed != len(most) {
 		t.Errorf("one: %d passed, %d failed, %v", tally.passed, tally.failed, err)
 	}
 }
@@ -143,19 +144,40 @@ func TestStages(t *testing.T) {
 	first.command[2] = "sleep 0.2; touch " + ended + "; " + first.command[2]
 	second.command[2] = "[ -e " + ended + " ] && " + second.command[2]
 	tally := newTally(io.Discard)
-	if err := tally.tests([][]run{{first}, {second}}); err == nil || tally.passed != 2 {
+	if err := tally.tests([]chain{{{first}, {second}}}); err == nil || tally.passed != 2 {
+		t.Errorf("%d passed, %v", tally.passed, err)
+	}
+}
+
+// What stands behind an "and" begins at once, and is not waited for.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	begun, ended := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "ended")
+	first, second, beside := said(0, passes), said(0, passes), said(0, passes)
+	until := func(file string) string { // or for a minute
+		return "for i in $(seq 6000); do [ -e " + file + " ] && break; sleep 0.01; done; [ -e " + file + " ] || exit 1; "
+	}
+	first.command[2] = until(begun) + first.command[2]
+	second.command[2] = "touch " + ended + "; " + second.command[2]
+	beside.command[2] = "touch " + begun + "; " + until(ended) + beside.command[2]
+	tally := newTally(io.Discard)
+	if err := tally.tests([]chain{{{first}, {second}}, {{beside}}}); err != nil || tally.passed != 3 {
 		t.Errorf("%d passed, %v", tally.passed, err)
 	}
 }
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	all, err := stages(strings.Fields("go test -json : ./a ./b -- go test -race : ./c then go vet : ./d"))
-	if err != nil || len(all) != 2 || len(all[0]) != 2 || len(all[0][0].packages) != 2 || all[0][1].command[2] != "-race" || all[0][1].packages[0] != "./c" || len(all[1]) != 1 {
-		t.Errorf("%v %v", all, err)
+	got, err := chains(strings.Fields("go test -json : ./a ./b -- go test -race : ./c then go vet : ./d and go build : ./e"))
+	want := []chain{
+		{{{[]string{"go", "test", "-json"}, []string{"./a", "./b"}}, {[]string{"go", "test", "-race"}, []string{"./c"}}}, {{[]string{"go", "vet"}, []string{"./d"}}}},
+		{{{[]string{"go", "build"}, []string{"./e"}}}},
 	}
-	for _, bad := range []string{"", "go test", "go test :", ": ./a", "go test : ./a -- go", "go test : ./a then", "then go test : ./a"} {
-		if _, err := stages(strings.Fields(bad)); err == nil {
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v %v", got, err)
+	}
+	for _, bad := range []string{"", "go test", "go test :", ": ./a", "go test : ./a -- go", "go test : ./a then", "then go test : ./a", "go test : ./a and"} {
+		if _, err := chains(strings.Fields(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -14,11 +14,26 @@ type run struct {
 	command, packages []string
 }
 
-var errUsage = errors.New("usage: count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...] [then COMMAND... : PACKAGE...]")
+var errUsage = errors.New("usage: count COMMAND... : PACKAGE... [-- COMMAND... : PACKAGE...] [then COMMAND... : PACKAGE...] [and COMMAND...]")
 
-// stages reads the arguments: the commands of each stage.
-func stages(args []string) ([][]run, error) {
-	var all [][]run
+// chain is commands in stages: those of a stage run at the same time.
+type chain [][]run
+
+// chains reads the arguments.
+func chains(args []string) ([]chain, error) {
+	var all []chain
+	for _, one := range split(args, "and") {
+		c, err := stages(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func stages(args []string) (chain, error) {
+	var all chain
 	for _, stage := range split(args, "then") {
 		var together []run
 		for _, one := range split(stage, "--") {
@@ -45,38 +60,48 @@ func split(args []string, separator string) [][]string {
 	}
 }
 
-// tests runs the commands, stage after stage, and then once more what failed in each.
-func (t *tally) tests(all [][]run) error {
-	var commands []run
-	var parts []*tally
-	var errs []error
-	for _, stage := range all {
-		p, err := together(stage, &lines{to: t.out})
-		commands, parts, errs = append(commands, stage...), append(parts, p...), append(errs, err...)
+// part is what came of one command.
+type part struct {
+	*tally
+	command []string
+	err     error
+}
+
+// tests runs the chains, and when all have ended once more what failed in each command.
+func (t *tally) tests(all []chain) error {
+	var wait sync.WaitGroup
+	out, ended := &lines{to: t.out}, make([][]*part, len(all))
+	for i, c := range all {
+		wait.Go(func() { ended[i] = c.run(out) })
 	}
-	broken := 0
+	wait.Wait()
+	parts, broken := slices.Concat(ended...), 0
 	for _, p := range parts {
 		broken += p.tops()
 	}
-	for i, p := range parts {
-		if broken <= few && errs[i] == nil {
-			errs[i] = p.again(commands[i].command)
+	var errs []error
+	for _, p := range parts {
+		if broken <= few && p.err == nil {
+			p.err = p.again(p.command)
 		}
+		errs = append(errs, p.err)
 		t.passed, t.failed, t.skipped = t.passed+p.passed, t.failed+p.failed, t.skipped+p.skipped
 	}
 	return errors.Join(errs...)
 }
 
-// together runs commands at the same time, and gives the tally and the error of each.
-func together(all []run, out *lines) ([]*tally, []error) {
-	var wait sync.WaitGroup
-	parts, errs := make([]*tally, len(all)), make([]error, len(all))
-	for i, r := range all {
-		parts[i] = newTally(out)
-		wait.Go(func() { errs[i] = parts[i].run(r) })
+// run runs the commands, stage after stage.
+func (c chain) run(out *lines) (all []*part) {
+	for _, stage := range c {
+		var wait sync.WaitGroup
+		for _, r := range stage {
+			p := &part{tally: newTally(out), command: r.command}
+			all = append(all, p)
+			wait.Go(func() { p.err = p.run(r) })
+		}
+		wait.Wait()
 	}
-	wait.Wait()
-	return parts, errs
+	return all
 }
 
 // run runs one command. One that fails without a failed test, and one in which no test
