@@ -140,6 +140,8 @@ func TestGatesOfAdopting(t *testing.T) {
 		"it moves on":                       {result, func(r *grid.Record) { r.State = grid.Moving }, open},
 		"it runs":                           {result, func(r *grid.Record) { r.State = grid.Running }, itStarted},
 		"it is cancelled, and others heard": {result, func(r *grid.Record) { r.CancelRequested = true }, open},
+		"its files are to come":             {result, func(r *grid.Record) { r.State = grid.StageIn }, open},
+		"likewise, and it is cancelled":     {result, func(r *grid.Record) { r.State, r.CancelRequested = grid.StageIn, true }, open},
 		"it is being withdrawn":             {result, func(r *grid.Record) { r.CancelRequested, r.State, r.Attempt = true, grid.Assigned, 1 }, itStarted},
 		"another has it":                    {result, func(r *grid.Record) { r.Role = grid.Watching }, itStarted},
 		"it was given up for lost":          {result, func(r *grid.Record) { r.State, r.Role = grid.Lost, grid.Watching }, open},

@@ -81,17 +81,19 @@ func TestARunOfAJobWithoutItsFiles(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		signer grid.PeerID // of the first certificate
+		hop    uint32      // at which it runs, as he says
 		state  grid.State
 	}{
-		"this home gave it away": {me, grid.Running},
-		"another says so":        {it, grid.Lost}, // c had it once, and may not run it
+		"this home gave it away": {me, 7, grid.Running},
+		"another says so":        {it, 7, grid.Lost}, // c had it once, and may not run it
+		"it is of another hop":   {me, 6, grid.Lost},
 	} {
 		c, known, whole := withoutFiles(false, false)
 		j := c.jobs[known.ID]
 		j.recovered = false
 		pass(c, 2*silence*c.cfg.Digest)
 		chain := []grid.Certificate{certificate(whole, k.signer, 5, her), certificate(whole, her, 7, him)}
-		report := wire.Report{Job: known.ID, Epoch: grid.Epoch{Term: 1, Hop: 7}, Number: 4, State: grid.Running, Attempt: 1, Certificates: chain, Version: wire.JobDigest(whole)}
+		report := wire.Report{Job: known.ID, Epoch: grid.Epoch{Term: 1, Hop: k.hop}, Number: 4, State: grid.Running, Attempt: 1, Certificates: chain, Version: wire.JobDigest(whole)}
 		report.Started.Known = true
 		answer := c.Step(c.now+1, Message{him, report})
 		recalled := slices.Contains(sentTo(answer, him), wire.Message(wire.Recall{Job: known.ID}))
