@@ -40,7 +40,8 @@ type local struct {
 	foreign  bool
 	cores    int
 	span     grid.Tick // how long it runs, in true time
-	queued   grid.Tick // in true time
+	sent     grid.Tick // in true time, when the server was asked to take it
+	queued   grid.Tick // in true time, when it had
 	entered  grid.Tick // in true time, into its reservation: its wrapper waits at the barrier
 	leaves   grid.Tick // in true time, when its wrapper waits no longer
 	started  grid.Tick // in true time; 0: it waits

@@ -103,10 +103,10 @@ func (b *batch) submit(sub grid.Submission) (grid.LocalID, error) {
 		w.truth.facts[sub.ID.Job].refusal = refusal{sub.ID.Epoch, sub.Job.Walltime}
 		return "", fmt.Errorf("%w: the server refuses it", grid.ErrInvalid)
 	case !b.blind && w.strikes(SubmitLate, r):
-		emptied := b.emptied
+		emptied, sent := b.emptied, w.now
 		w.after(between(r, grid.Second, 3*grid.Minute), func() {
 			if b.emptied == emptied {
-				b.enqueue(sub)
+				b.enqueue(sub).sent = sent
 			}
 		})
 		return "", errBusy
@@ -159,7 +159,7 @@ func (b *batch) enqueue(sub grid.Submission) *local {
 	w := b.s.w
 	r := w.rnd.batch
 	span := grid.FromSeconds(sub.Job.Walltime.Seconds() / b.s.facts.Speed * (0.2 + 0.9*r.Float64()))
-	l := &local{sub: sub, span: min(span, sub.Limit), requeues: sub.Job.Rerunnable || w.broken.shell[requeueAllowed]}
+	l := &local{sub: sub, sent: w.now, span: min(span, sub.Limit), requeues: sub.Job.Rerunnable || w.broken.shell[requeueAllowed]}
 	w.tell(b.s, "the batch system queues %s", sub.ID)
 	if !b.blind && w.strikes(JobHidden, r) {
 		w.after(between(r, 0, grid.Minute), func() { l.hidden = true })

@@ -251,10 +251,10 @@ func (a *asked) setBack(r *grid.Record, l lapse) {
 	}
 }
 
-// wentBefore: its home has lost that it released the job, and this start was on its way then: the batch system of the home had taken
-// it, or the job had left the home and the home has not given it away since.
+// wentBefore: its home has lost that it released the job, and this start was on its way then: the batch system of the home had been asked
+// for it, or the job had left the home and the home has not given it away since.
 func (f *fact) wentBefore(now start) bool {
-	went := now.queued
+	went := now.sent
 	if now.where != f.home {
 		went = f.leftHome(now.id.Epoch)
 	}

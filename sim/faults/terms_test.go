@@ -280,12 +280,12 @@ func TestALostReleaseExcusesWhatWentBefore(t *testing.T) {
 		name     string
 		setBack  bool
 		gave     int // to b; 0: it stayed at home
-		queued   int
+		sent     int // to the batch system, which takes its time
 		violated bool
 		wasHeld  bool // also in what was lost
 	}{
-		{"it was in the queue of the home", true, 0, 300, false, false},
-		{"it was put into the queue of the home since", true, 0, 600, true, false},
+		{"it was on its way to the queue of the home", true, 0, 300, false, false},
+		{"it was submitted at the home since", true, 0, 600, true, false},
 		{"it had left the home", true, 300, 700, false, false},
 		{"it left the home since", true, 600, 700, true, false},
 		{"it was held all the time", true, 300, 400, true, true},
@@ -306,7 +306,7 @@ func TestALostReleaseExcusesWhatWentBefore(t *testing.T) {
 		}
 		x.f.asked.held = true
 		now := began(900, where, 1)
-		now.id.Epoch, now.queued = id, at(c.queued)
+		now.id.Epoch, now.sent, now.queued = id, at(c.sent), at(c.sent+250)
 		x.f.mayGo(x.w, now, &grid.Job{})
 		if got := x.w.result.Violation != nil; got != c.violated {
 			t.Errorf("%s: violated %t", c.name, got)

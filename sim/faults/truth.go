@@ -99,7 +99,8 @@ type start struct {
 	at     grid.Tick
 	where  *site
 	id     grid.AttemptID
-	queued grid.Tick // when the batch system had taken it
+	sent   grid.Tick // when the batch system was asked to take it
+	queued grid.Tick // when it had
 	ended  grid.Tick // 0 is not, or not by itself
 	lost   bool      // the batch system has lost it: nobody writes down its end
 }
@@ -149,7 +150,7 @@ var arguments = []string{"as", "handed", "in"}
 func (t *truth) started(s *site, l *local) {
 	w, id := s.w, l.sub.ID
 	f := t.facts[id.Job]
-	now := start{at: w.now, where: s, id: id, queued: l.queued}
+	now := start{at: w.now, where: s, id: id, sent: l.sent, queued: l.queued}
 	f.moved = f.moved || s != f.home
 	w.tell(s, "STARTS %s", id)
 	if !f.isPart() && !f.isWhole() && !slices.Equal(l.sub.Job.Program.Arguments, arguments) {
