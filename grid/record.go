@@ -167,6 +167,9 @@ type AtHome struct {
 	// Unfenced: a site that may have had it before was given up, and nobody has said that nothing of it runs there. An owner that is not its home
 	// notes that too.
 	Unfenced bool
+	// RaisedFrom is its epoch before its term was raised, as who had the job was forgotten or declined it: what is told of an older one was known then. Zero is
+	// never, or that is not known.
+	RaisedFrom Epoch
 	// Relayed are the last alterations that other brokers have passed on, of each the last, the latest at the end.
 	Relayed []Relayed
 }

@@ -23,6 +23,7 @@ type recordRow struct {
 	Certified     *grid.Hash       `json:",omitempty"`
 	Superseded    *grid.Epoch      `json:",omitempty"`
 	Adopted       *grid.Epoch      `json:",omitempty"`
+	RaisedFrom    *grid.Epoch      `json:",omitempty"`
 	Kept          bool             `json:",omitempty"`
 	Overdue       bool             `json:",omitempty"`
 	HomeForgotten bool             `json:",omitempty"`
@@ -174,7 +175,7 @@ type chunkRow struct {
 func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
-		Candidate: present(r.Candidate), Certified: present(r.Certified), Superseded: present(r.Superseded), Adopted: present(r.Adopted),
+		Candidate: present(r.Candidate), Certified: present(r.Certified), Superseded: present(r.Superseded), Adopted: present(r.Adopted), RaisedFrom: present(r.RaisedFrom),
 		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, HandedIn: pointed(r.HandedIn, toHandedIn), Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
@@ -249,7 +250,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	}
 	r.Record.Outputs = outputs
 	r.Record.Candidate, r.Record.Certified = orZero(r.Candidate), orZero(r.Certified)
-	r.Record.Superseded, r.Record.Adopted = orZero(r.Superseded), orZero(r.Adopted)
+	r.Record.Superseded, r.Record.Adopted, r.Record.RaisedFrom = orZero(r.Superseded), orZero(r.Adopted), orZero(r.RaisedFrom)
 	r.Record.Kept, r.Record.HomeForgotten, r.Record.Uncertain, r.Record.Anyway, r.Record.Unfenced = r.Kept, r.HomeForgotten, r.Uncertain, r.Anyway, r.Unfenced
 	r.Record.Role = r.Standing
 	r.Record.Certificates = each(r.Deeds, func(d certificateRow) grid.Certificate { return grid.Certificate(d) })

@@ -12,7 +12,7 @@ func TestAnEndThatIsNotToldYet(t *testing.T) {
 	t.Parallel()
 	c := signed(given())
 	j := c.jobs[given().Job.ID]
-	c.recovery.awaitHeirs(j, grid.Epoch{}, him)
+	c.recovery.awaitHeirs(j, him)
 	c.kernel.now += 2 * silence * c.cfg.Digest
 	says := func(want bool, after string) {
 		t.Helper()

@@ -266,11 +266,14 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 	}
 	c.heardVersion(from, j, m.Version, m.Certificates)
 	c.recovery.heirNamed(j, m.Version, m.Certificates)
-	last := m.Certificates[len(m.Certificates)-1]
+	last, over := m.Certificates[len(m.Certificates)-1], j.sum()
+	if j.unsupplied() && last.To == c.cfg.Self {
+		over = m.Version // with its files, which have not come by this journal
+	}
 	if j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == last.Epoch && last.To == c.cfg.Self {
 		return // its Commit makes the owner
 	}
-	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Role == grid.Owning) && c.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed {
+	if j.rec.Epoch.Before(last.Epoch) && (last.To == c.cfg.Self || j.rec.Role == grid.Owning) && c.unproven(&j.rec.Job, over, m.Certificates) == believed {
 		if hold := c.recovery.forgotten(from, j, m.Certificates); hold == open || hold == itStarted {
 			c.send(from, ack)
 		}

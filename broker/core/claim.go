@@ -142,6 +142,10 @@ func (c *home) adopt(j *job, k claim) {
 	r.Adopted = k.m.Epoch
 	j.heard = c.now
 	c.apply(j, k.from, k.m)
+	if v := k.m.Version; v != j.sum() && c.gates.provesItself(j, k.from, k.m, v) {
+		j.digest = v // the version that he has: this journal does not
+		c.send(k.from, wire.Recall{Job: k.m.Job})
+	}
 	c.pull(j)
 }
 

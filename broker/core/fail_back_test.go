@@ -103,7 +103,7 @@ func TestFilesThatCannotBeLaidDownAfterARollback(t *testing.T) {
 			func() { j.rec.Uncertain, c.recovery.rolled = false, nil },
 		},
 		"one may have got it from a site that was forgotten": {
-			func() { c.recovery.awaitHeirs(j, grid.Epoch{Term: 1}, "") },
+			func() { c.recovery.awaitHeirs(j, "") },
 			func() { j.heirs, j.raised = nil, 1 },
 		},
 	} {
@@ -217,7 +217,7 @@ func TestHeirsThatWereHeardBefore(t *testing.T) {
 		})
 		j := c.sorted()[0]
 		j.reconciled = true
-		c.recovery.awaitHeirs(j, grid.Epoch{}, her)
+		c.recovery.awaitHeirs(j, her)
 		if hold := c.gates.beforeStart(j); (hold == untilReported) != waits {
 			t.Errorf("attempt %d: %v", attempt, hold)
 		}

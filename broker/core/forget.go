@@ -178,9 +178,10 @@ func (c *home) letOffer(j *job) {
 
 // runOnceReported is runAgain; what may run once, and the word KILLED, waits until all were heard who may have got it from the site that had it.
 func (c *home) runOnceReported(j *job, why string) {
-	was, owner := j.rec.Epoch, j.rec.Owner
+	owner := j.rec.Owner
+	j.rec.RaisedFrom = j.rec.Epoch
 	if c.runAgain(j, why); j.rec.Job.Part == nil {
-		c.recovery.awaitHeirs(j, was, owner)
+		c.recovery.awaitHeirs(j, owner)
 	}
 }
 
@@ -225,13 +226,19 @@ func (c *home) runAgain(j *job, why string) {
 	}
 }
 
-// provable is an end that its user may be told, here or by the word of this owner: KILLED says that nothing of the job runs or will, and of a site
-// that was given up nobody knows that.
+// provable is an end that its user may be told, here or by the word of this owner: KILLED and CANCELLED_DEADLINE say that nothing of the job runs or will,
+// and of a site that was given up nobody knows that.
 func (j *job) provable(s grid.State) grid.State {
-	if s != grid.Killed || !j.rec.Unfenced {
+	wanted := "cancelled"
+	switch {
+	case !j.rec.Unfenced:
+		return s
+	case s == grid.CancelledDeadline:
+		wanted = "its deadline has passed"
+	case s != grid.Killed:
 		return s
 	}
-	j.rec.Reason = "cancelled; a site that had it before was given up, and an earlier run of it may go on there"
+	j.rec.Reason = wanted + "; a site that had it before was given up, and an earlier run of it may go on there"
 	return grid.Lost
 }
 

@@ -317,16 +317,16 @@ func (c *gates) forgotRun(j *job, from grid.PeerID, last grid.Certificate) bool 
 		r.Adopted.Before(last.Epoch) && last.Epoch.Before(r.Epoch) && !r.Job.Rerunnable
 }
 
-// hadIt: who reports a job of an older epoch is known here to have had it, or proves that.
+// hadIt: who reports a job of an older epoch is known here to have had it, or proves that: of the version that he has, or of the one here.
 func (c *gates) hadIt(j *job, from grid.PeerID, m wire.Report) bool {
-	return slices.Contains(j.rec.Trail, from) || c.provesItself(j, from, m)
+	return slices.Contains(j.rec.Trail, from) || c.provesItself(j, from, m, m.Version) || c.provesItself(j, from, m, j.sum())
 }
 
-// provesItself: who reports a job shows certificates, the first of them signed by this home, that end with him.
-func (c *gates) provesItself(j *job, from grid.PeerID, m wire.Report) bool {
+// provesItself: who reports a job shows certificates over a version of it, the first of them signed by this home, that end with him.
+func (c *gates) provesItself(j *job, from grid.PeerID, m wire.Report, over grid.Hash) bool {
 	n := len(m.Certificates)
 	return n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
-		c.ownership.unproven(&j.rec.Job, j.sum(), m.Certificates) == believed
+		c.ownership.unproven(&j.rec.Job, over, m.Certificates) == believed
 }
 
 // notStarted reports that this site, the home, owns the job and has not seen it start.

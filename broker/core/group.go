@@ -260,6 +260,12 @@ func (s *groups) keepsBack(id grid.JobID) bool {
 	return g != nil && len(g.rec.Coming) > 0
 }
 
+// complete: all files of all jobs of the group have come, and so those of this one.
+func (s *groups) complete(id grid.JobID) bool {
+	g, _ := s.of(id)
+	return g != nil && !g.rec.Made() && len(g.rec.Coming) == 0
+}
+
 // arrived: all files of the job, or of the template, are here.
 func (s *groups) arrived(id grid.JobID) {
 	g, n := s.of(id)

@@ -158,7 +158,7 @@ func (c *home) furnished(e Furnished) {
 		if e.Final {
 			j.fails++
 		}
-		if e.Final && j.fails >= maxFinal && c.gates.beforeFailing(j) == open {
+		if e.Final && j.fails >= maxFinal && !j.rec.CancelRequested && c.gates.beforeFailing(j) == open {
 			c.execution.end(j, grid.Failed, fmt.Sprintf("the files of its group could not be brought: %s", clip(e.Err.Error())))
 			return
 		}

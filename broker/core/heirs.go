@@ -23,8 +23,8 @@ import (
 // not asked any more: the job is LOST, unless he is fenced off; what may run twice when it is cancelled.
 
 // awaitHeirs begins to wait for the word of all members but one, for whom an administrator has spoken.
-func (c *recovery) awaitHeirs(j *job, was grid.Epoch, but grid.PeerID) {
-	j.raised, j.raisedFrom = c.now, was
+func (c *recovery) awaitHeirs(j *job, but grid.PeerID) {
+	j.raised = c.now
 	j.heirs = map[grid.PeerID]bool{}
 	for p := range c.members {
 		if p != but {
@@ -95,7 +95,7 @@ func (c *kernel) mayAskHeirs(j *job) bool { return c.now-j.raised >= silence*c.c
 // hadOnce: a member that has no record of a job, or no proof that it was given it, had it at an epoch. If that was not known here when the term was raised, its
 // program may have run there.
 func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
-	if c.isHome(j) && j.awaitsHeirs() && j.raisedFrom.Before(epoch) {
+	if c.isHome(j) && j.awaitsHeirs() && j.rec.RaisedFrom.Before(epoch) {
 		c.heirLost(j, c.nameOf(at)+" had it, and has lost its journal since: it may not run twice")
 	}
 }
@@ -108,7 +108,7 @@ func (c *recovery) heirNamed(j *job, version grid.Hash, certificates []grid.Cert
 	if j.unsupplied() {
 		over = version
 	}
-	later := j.awaitsHeirs() && j.raisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
+	later := j.awaitsHeirs() && j.rec.RaisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
 	switch {
 	case !later || last.To == c.cfg.Self || c.ownership.unproven(&j.rec.Job, over, certificates) != believed:
 	case c.members[last.To] == nil:

@@ -36,6 +36,7 @@ type home struct {
 		beforeObeying(j *job, at grid.Epoch) gate
 		beforeTelling(j *job) gate
 		hadIt(j *job, from grid.PeerID, m wire.Report) bool
+		provesItself(j *job, from grid.PeerID, m wire.Report, over grid.Hash) bool
 		claims(j *job, from grid.PeerID, m wire.Report) claimant
 		why(j *job, hold gate) string
 		whom(j *job, hold gate) []grid.PeerID
@@ -56,7 +57,7 @@ type home struct {
 	}
 	recovery interface {
 		askHeirs(j *job)
-		awaitHeirs(j *job, was grid.Epoch, but grid.PeerID)
+		awaitHeirs(j *job, but grid.PeerID)
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
 		knownOf(id grid.JobID) grid.State
@@ -65,7 +66,6 @@ type home struct {
 		madeAgain(j *job) (ended bool)
 		reconcile()
 		forgets(who grid.Forgotten)
-		showsVersion(from grid.PeerID, j *job, m wire.Report) bool
 		supplant(from grid.PeerID, j *job, certificates []grid.Certificate, started bool) gate
 		unknownReport(from grid.PeerID, m wire.Report)
 	}
@@ -139,8 +139,9 @@ func (c *home) onReport(from grid.PeerID, m wire.Report) {
 		c.afterItsEnd(from, j, m)
 		return
 	case who == theOwner:
-	case who == ofOlder && c.recovery.showsVersion(from, j, m):
-		c.send(from, wire.Recall{Job: m.Job})
+	case who == ofOlder && m.Version == (grid.Hash{}) && c.gates.beforeAdopting(j, from, m) == keptHere:
+		// He was acknowledged in a part of this journal that is lost, and has shown none since.
+		c.send(from, wire.Error{Of: wire.KindReport, Job: m.Job, Why: "this home does not know that it has had the job: its certificates are to be shown"})
 		return
 	case who == ofOlder:
 		c.oldClaim(from, j, m)

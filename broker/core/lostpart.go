@@ -13,7 +13,7 @@ import (
 // another owns a job that this home holds at an older epoch: the handoff is not in
 // this journal.
 func (c *recovery) givenAway(from grid.PeerID, j *job, m wire.Report) bool {
-	return j.rec.Epoch.Before(m.Epoch) && c.gates.provesItself(j, from, m)
+	return j.rec.Epoch.Before(m.Epoch) && c.gates.provesItself(j, from, m, j.sum())
 }
 
 // forgotten: certificates tell the home that the job has changed hands in a part of its journal
@@ -106,9 +106,9 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 }
 
 // waitsAgain begins the state of a job that waits here again, at an epoch that this journal lacks or at a new one: where its files have not come, as this journal
-// was put back to before that, they are awaited still.
+// was put back to before that, they are awaited still. A job of a group whose files have all come waits for none.
 func (c *kernel) waitsAgain(j *job) {
-	if j.unsupplied() {
+	if j.unsupplied() && !c.groups.complete(j.rec.Job.ID) {
 		c.awaitFiles(j)
 	} else {
 		c.begins(j, grid.Ready)
@@ -130,20 +130,9 @@ func (c *recovery) supplied(from grid.PeerID, j *job, m wire.Recalled) {
 		c.save(j, "the version that "+c.nameOf(from)+" has: this journal did not have it")
 		return
 	}
-	if !whole || !c.isHome(j) || j.rec.Role != grid.Owning || !j.unsupplied() || !c.proven(from, m) {
+	if !whole || !c.isHome(j) || j.rec.Role != grid.Owning || !j.unsupplied() || !j.rec.Epoch.Before(m.Epoch) || !c.proven(from, m) {
 		return
 	}
 	j.takeVersion(m.Job)
-	if j.rec.Epoch.Before(m.Epoch) {
-		c.supplant(from, j, m.Certificates, false)
-	} else {
-		c.save(j, "the version that "+c.nameOf(from)+" has had: this journal did not have it")
-	}
-}
-
-// showsVersion: who reports a job whose files are to come again proves that he had it, of a version that this home does not have.
-func (c *recovery) showsVersion(from grid.PeerID, j *job, m wire.Report) bool {
-	n := len(m.Certificates)
-	return j.rec.Role == grid.Owning && j.unsupplied() && n > 0 && m.Certificates[n-1].To == from && m.Certificates[n-1].Epoch == m.Epoch &&
-		m.Version != j.sum() && c.ownership.unproven(&j.rec.Job, m.Version, m.Certificates) == believed
+	c.supplant(from, j, m.Certificates, false)
 }

@@ -157,7 +157,7 @@ func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMe
 // what is needed of recovery
 
 func (o *others) askHeirs(j *job) { o.did("askHeirs %s", j.rec.Job.ID) }
-func (o *others) awaitHeirs(j *job, _ grid.Epoch, _ grid.PeerID) {
+func (o *others) awaitHeirs(j *job, _ grid.PeerID) {
 	o.did("awaitHeirs %s", j.rec.Job.ID)
 }
 func (o *others) heirsWord(_ *job) (r string) { return }
@@ -165,9 +165,7 @@ func (o *others) askOwner(j *job)             { o.did("askOwner %s", j.rec.Job.I
 func (o *others) heirNamed(j *job, _ grid.Hash, _ []grid.Certificate) {
 	o.did("heirNamed %s", j.rec.Job.ID)
 }
-func (o *others) heirForgotten(j *job, _ Forget)                   { o.did("heirForgotten %s", j.rec.Job.ID) }
-func (o *others) showsVersion(grid.PeerID, *job, wire.Report) bool { return false }
-
+func (o *others) heirForgotten(j *job, _ Forget) { o.did("heirForgotten %s", j.rec.Job.ID) }
 func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
 	o.did("hadOnce %s %s", j.rec.Job.ID, p)
 }

@@ -94,25 +94,23 @@ type ofExecution struct {
 
 // ofHome is what home and owner have to know of each other.
 type ofHome struct {
-	acked     bool            // owner: the home has the present report
-	homeHeard grid.Tick       // owner: last word of the home; 0 is none in this life, or since a stall
-	since     uint64          // owner: the home counts as heard by the acknowledgement of a report from this number on
-	untold    untold          // home: what its obstacle says that its end waits for; zero after a restart
-	asked     grid.Tick       // home: when its owner, which does not report it, was asked last
-	notifying bool            // home: a notice is being sent
-	altered   grid.Tick       // home: when it was altered last, in this life
-	wishes    grid.Alteration // home: that were made in this life, and for which there is no version yet
-	version   grid.Hash       // home: that its owner has, as its last report says, if that says it
-	pulling   bool            // home: its output is being fetched
-	raised    grid.Tick       // home: when its term was raised as its site was forgotten, and others may have it; see heirs.go
-	// raisedFrom is its epoch before that; zero after a restart.
-	raisedFrom grid.Epoch
-	heirs      map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
-	setBack    bool                 // home: its owner has reported it READY after its end; see fetched
-	exporting  bool                 // home: its output is being brought where it goes
-	claim      *claim               // home: a result of an older epoch that waits for the token
-	declined   grid.Epoch           // home: at which who should have it says never to own it; see disowned
-	letGo      grid.Epoch           // home: at which who gave it to that one has nothing of it any more
+	acked     bool                 // owner: the home has the present report
+	homeHeard grid.Tick            // owner: last word of the home; 0 is none in this life, or since a stall
+	since     uint64               // owner: the home counts as heard by the acknowledgement of a report from this number on
+	untold    untold               // home: what its obstacle says that its end waits for; zero after a restart
+	asked     grid.Tick            // home: when its owner, which does not report it, was asked last
+	notifying bool                 // home: a notice is being sent
+	altered   grid.Tick            // home: when it was altered last, in this life
+	wishes    grid.Alteration      // home: that were made in this life, and for which there is no version yet
+	version   grid.Hash            // home: that its owner has, as its last report says, if that says it
+	pulling   bool                 // home: its output is being fetched
+	raised    grid.Tick            // home: when its term was raised as its site was forgotten, and others may have it; see heirs.go
+	heirs     map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
+	setBack   bool                 // home: its owner has reported it READY after its end; see fetched
+	exporting bool                 // home: its output is being brought where it goes
+	claim     *claim               // home: a result of an older epoch that waits for the token
+	declined  grid.Epoch           // home: at which who should have it says never to own it; see disowned
+	letGo     grid.Epoch           // home: at which who gave it to that one has nothing of it any more
 }
 
 // ofRecovery is what may be lacking in its record.

@@ -46,7 +46,7 @@ type recovery struct {
 		beforeResuming(j *job, from grid.PeerID, of wire.HandoffID) gate
 		beforeYielding(j *job, started bool) gate
 		notStarted(j *job) bool
-		provesItself(j *job, from grid.PeerID, m wire.Report) bool
+		provesItself(j *job, from grid.PeerID, m wire.Report, over grid.Hash) bool
 		toldBefore() []grid.Record
 		witness() grid.Witness
 	}

@@ -171,7 +171,11 @@ func (c *home) uploadDue(j *job) {
 		c.furnish(j)
 		return
 	}
-	if c.gates.beforeFailing(j) != open || c.groups.beforeLate(j.rec.Job.ID) != open { // a branch of this journal that is lost may have had them, and have started it
+	hold := c.gates.beforeFailing(j)
+	if j.rec.CancelRequested || c.wholes.has(&j.rec) || hold != open || c.groups.beforeLate(j.rec.Job.ID) != open { // a branch of this journal that is lost may have had them, and have started it
+		if !j.rec.CancelRequested && hold != open {
+			c.notToldYet(j, hold)
+		}
 		c.backoff(j, onUpload)
 		return
 	}
