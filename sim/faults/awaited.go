@@ -28,7 +28,7 @@ func (f *fact) notAwaited(e start, by grid.Tick) bool {
 	})
 }
 
-// endsNoMore: an end was told of a job that its home had given to where a start is, and did not wait for; that start was in a queue then.
+// endsNoMore: an end was told of a job that its home had given to where a start is, and did not wait for; that start was on its way to a queue then.
 func (f *fact) endsNoMore(now start) bool {
-	return now.queued <= f.toldAt && f.notAwaited(now, f.toldAt)
+	return now.sent <= f.toldAt && f.notAwaited(now, f.toldAt)
 }

@@ -40,7 +40,7 @@ func TestAStartThatItsHomeDidNotWaitFor(t *testing.T) {
 	} {
 		for what, did := range map[string]func(x *scene){
 			"it starts it": func(x *scene) { x.f.starts = []start{began(900, x.a, 1)} },
-			"it ends it":   func(x *scene) { x.f.told, x.f.toldAt = grid.Failed, at(910) },
+			"it ends it":   func(x *scene) { x.f.told, x.f.toldAt = grid.Failed, at(810) },
 		} {
 			t.Run(c.name+"/"+what, func(t *testing.T) {
 				t.Parallel()
@@ -64,16 +64,16 @@ func TestAStartThatIsSubmittedAfterAnEnd(t *testing.T) {
 	x.gave(1, 60, x.a, x.b)
 	x.a.lost(50, 80, false)
 	x.a.dropped[x.b.peer] = at(90)
-	x.f.told, x.f.toldAt = grid.Failed, at(890)
+	x.f.told, x.f.toldAt = grid.Failed, at(790)
 	if x.f.mayStart(x.w, x.ofB()); x.w.result.Violation == nil {
 		t.Error("nothing is held against it")
 	}
 }
 
-// ofB is a start at b, which had it in its queue at 900.
+// ofB is a start at b, which sent it at 800 to its queue, and had it there at 900.
 func (x *scene) ofB() start {
 	s := began(950, x.b, 1)
-	s.id.Epoch.Hop, s.queued = 1, at(900)
+	s.id.Epoch.Hop, s.sent, s.queued = 1, at(800), at(900)
 	return s
 }
 

@@ -58,7 +58,9 @@
 //	LOST (S1)                        its home's administrator forgot a site     he need not wait for it
 //	                                   that had it then by the home's journal;
 //	                                   at the term that it had, or got by that;
-//	                                   or that gave it to who has declined it
+//	                                   or that gave it to who has declined it,
+//	                                   also since; or that had it before, and
+//	                                   its home has not begun anew since then
 //	                                 its home, or another owner, was set back   that site may have got it
 //	                                   to owning it, or got it before it noticed
 //	                                   that or was started again, and need not

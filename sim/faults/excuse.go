@@ -56,7 +56,7 @@ func (f *fact) onItsOwn(now start, term uint32) bool {
 func (f *fact) leftThere(now start, term uint32) bool {
 	said, w := f.saidGone(now.id.Epoch), f.home.w
 	told := !w.storm && w.now-max(said, w.storms) > cancelBound
-	return f.rerun && now.id.Epoch.Term < term && said > 0 && (f.estranged(now.where) || now.queued <= said+hearing && !told)
+	return f.rerun && now.id.Epoch.Term < term && said > 0 && (f.estranged(now.where) || now.sent <= said+hearing && !told)
 }
 
 // saidGone is when the home's administrator said last that a site which had the job in that term, up to that epoch, will not come
@@ -217,10 +217,15 @@ func (f *fact) mayBeLost(of grid.Epoch, now grid.Tick) bool {
 func (f *fact) givesUp(r *grid.Record) {
 	for p, is := range f.home.forgetting {
 		last := len(r.Trail) - 1
-		if is && f.had[f.home.w.byPeer[p]] > 0 && (f.last[f.home].says(p) || turnOf(r).says(p) || last >= 0 && r.Trail[last] == p || f.fellBack(r, p)) {
+		if is && f.had[f.home.w.byPeer[p]] > 0 && (f.last[f.home].says(p) || turnOf(r).says(p) || last >= 0 && r.Trail[last] == p || f.fellBack(r, p) || awaitsHeirs(r)) {
 			f.givenUp = r.Epoch
 		}
 	}
+}
+
+// awaitsHeirs: its home has raised the term, and does not begin before it has heard who may have got it before that.
+func awaitsHeirs(r *grid.Record) bool {
+	return r.Role == grid.Owning && r.RaisedFrom != grid.Epoch{} && r.Epoch.Hop == 0 && r.Attempt == 0
 }
 
 // fellBack: who has the job by its home's record has declined it, and p, who gave it to there, may have taken it back.

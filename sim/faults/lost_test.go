@@ -33,7 +33,10 @@ func TestLostTakesAReason(t *testing.T) {
 		{"a site was forgotten in the step after it was offered there", func(x *scene) { x.a.forgetting[x.b.peer] = true; x.forgetsInOne(x.b, 2) }, true},
 		{"a site that never had it was forgotten", func(x *scene) { x.watches(x.b, 1); x.forgets(x.a, x.c, 1) }, true},
 		{"a site that had given it on was forgotten", func(x *scene) { x.watches(x.c, 1); x.f.had[x.b] = at(60); x.forgets(x.a, x.b, 1) }, true},
-		{"the same, and who got it has declined it", func(x *scene) { x.passedOn(grid.Declined); x.forgetsGiver() }, false},
+		{"the same, and its home begins anew when it has heard all", func(x *scene) { x.watches(x.a, 2); x.f.had[x.b] = at(60); x.forgetsHeir(0) }, false},
+		{"the same, and its home has begun", func(x *scene) { x.watches(x.a, 2); x.f.had[x.b] = at(60); x.forgetsHeir(1) }, true},
+		{"its home begins anew when it has heard all, and one was forgotten that never had it", func(x *scene) { x.watches(x.a, 2); x.forgetsHeir(0) }, true},
+		{"it was given on, and who got it has declined it", func(x *scene) { x.passedOn(grid.Declined); x.forgetsGiver() }, false},
 		{"the same, and who got it has it", func(x *scene) { x.passedOn(grid.Owning); x.forgetsGiver() }, true},
 		{"another home's administrator has forgotten its owner", func(x *scene) { x.watches(x.b, 1); x.forgets(x.c, x.b, 1) }, true},
 		{"its owner has lost its journal, and nobody has said what shall be", func(x *scene) {

@@ -106,6 +106,16 @@ func (x *scene) forgets(by, s *site, term uint32) {
 	by.forgetting[s.peer] = false
 }
 
+// forgetsHeir: the home has raised the term, and saves that the job is LOST while its administrator forgets b.
+func (x *scene) forgetsHeir(attempt uint32) {
+	x.a.forgetting[x.b.peer] = true
+	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{
+		Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Owning, Owner: x.a.peer, Epoch: grid.Epoch{Term: 1}},
+		Run: grid.Run{Attempt: attempt}, AtHome: grid.AtHome{RaisedFrom: grid.Epoch{Term: 1, Hop: 7}},
+	})})
+	x.a.forgetting[x.b.peer] = false
+}
+
 // forgetsInOne: the home saves a job as LOST with a site, which it has offered it to at the third hop; in the same save it has let go of that handoff.
 func (x *scene) forgetsInOne(s *site, owned uint32) {
 	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{

@@ -133,9 +133,9 @@ func TestAStartOfAnOlderVersionTakesAnExcuse(t *testing.T) {
 		{"another was forgotten", func(x *scene, _ *start) { delete(x.a.forgot, x.b.peer); x.a.forgot[x.c.peer] = at(200) }, true},
 		{"it was forgotten before it had it", func(x *scene, _ *start) { x.a.forgot[x.b.peer] = at(90) }, true},
 		{"it was given the job since", func(_ *scene, s *start) { s.id.Epoch.Term = 2 }, true},
-		{"it was submitted soon after that", func(_ *scene, s *start) { s.queued = at(300) }, false},
-		{"it was submitted long after that", func(_ *scene, s *start) { s.queued = at(330) }, true},
-		{"it was submitted long after that, and its site forgot the home", func(x *scene, s *start) { s.queued, x.b.forgot[x.a.peer] = at(330), at(320) }, false},
+		{"it was submitted soon after that", func(_ *scene, s *start) { s.sent = at(300) }, false},
+		{"it was submitted long after that", func(_ *scene, s *start) { s.sent = at(330) }, true},
+		{"it was submitted long after that, and its site forgot the home", func(x *scene, s *start) { s.sent, x.b.forgot[x.a.peer] = at(330), at(320) }, false},
 		{"the site that was forgotten gave it on", func(x *scene, s *start) {
 			s.where, s.id.Epoch.Hop = x.c, 3
 			x.f.owners[s.id.Epoch], x.f.got[s.id.Epoch] = x.c, at(150)
@@ -155,7 +155,7 @@ func TestAStartOfAnOlderVersionTakesAnExcuse(t *testing.T) {
 		x.f.owners[older], x.f.got[older] = x.b, at(100)
 		x.a.forgot[x.b.peer] = at(200)
 		s := began(400, x.b, 1)
-		s.id.Epoch, s.queued = older, at(120)
+		s.id.Epoch, s.sent = older, at(120)
 		c.does(x, &s)
 		x.f.mayGo(x.w, s, &grid.Job{})
 		if got := x.w.result.Violation != nil; got != c.violated {
