@@ -17,9 +17,14 @@ func newWorld(o Options) *world {
 		truth: truth{facts: map[grid.JobID]*fact{}, pieces: map[grid.ReservationID][]*piece{}}, broken: o.Broken.off,
 	}
 	w.result = Result{Seed: o.Seed, Coverage: map[string]int{}}
-	w.aim = points[int(o.Seed%uint64(len(points)))]
-	if o.aim != nil {
-		w.aim = *o.aim
+	w.aim.point = points[int(o.Seed%uint64(len(points)))]
+	w.groupAim.point = groupPoints[int(o.Seed%uint64(len(groupPoints)))]
+	switch {
+	case o.aim == nil:
+	case o.aim.stage < groupComing:
+		w.aim.point = *o.aim
+	default:
+		w.groupAim.point = *o.aim
 	}
 	w.wide = w.wideUsers()
 	r := w.rnd.build

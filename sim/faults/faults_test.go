@@ -128,15 +128,15 @@ func TestEveryCrashPointIsHit(t *testing.T) {
 			hit[name] += n
 		}
 	}
-	for i := range points {
-		name := points[i].String()
+	for _, p := range slices.Concat(points, groupPoints) {
+		name := p.String()
 		for seed := uint64(0); hit[name] == 0; seed++ {
 			if seed == 60 {
 				t.Errorf("no crash %s in %d histories that aim at it", name, seed)
 				break
 			}
 			o := usual(seed, profile(t, "all"))
-			o.aim = &points[i]
+			o.aim = &p
 			r := Run(o)
 			if r.Violation != nil {
 				t.Fatalf("seed %d, aiming at %s: %+v", seed, name, *r.Violation)

@@ -1,13 +1,15 @@
 package faults
 
 import (
+	"slices"
+
 	"gbroker/broker/core"
 	"gbroker/grid"
 	"gbroker/wire"
 )
 
 // point is where a broker may crash: around a save or after an effect, and in which
-// state of the protocol the job is that it is about.
+// state of the protocol the job or the group is that it is about.
 type point struct {
 	where where
 	stage stage
@@ -56,11 +58,18 @@ const (
 	formerCommitted
 	former
 	ended
+
+	groupComing // and those that follow are of a group
+	groupEntering
+	groupEntered
+	groupCancelled
+	groupEnded
 )
 
 var stageNames = [...]string{"no job", "unknown", "owner, files to come", "owner, ready", "owner, offering", "owner, withdrawing", "owner, assigned",
 	"owner, running", "owner, finished", "owner, output to go", "home, committed", "home, watching", "candidate, prepared",
-	"candidate, declined", "former owner, committed", "former owner", "home, ended"}
+	"candidate, declined", "former owner, committed", "former owner", "home, ended",
+	"group, files to come", "group, jobs to come", "group, all jobs made", "group, cancelled", "group, ended"}
 
 func (p point) String() string {
 	name := ""
@@ -130,8 +139,15 @@ var ownerStages = map[grid.State]stage{
 // at is the crash before or after a commit; it tells whether it came.
 func (h *host) at(where where, changes []grid.Change) bool {
 	for _, c := range changes {
-		if _, r, is := c.Job(); is && h.crashAt(point{where, stageOf(r)}) {
-			return true
+		switch r := c.Record.(type) {
+		case *grid.Group:
+			if h.crashAt(point{where, stageOfGroup(r)}) {
+				return true
+			}
+		default:
+			if _, r, is := c.Job(); is && h.crashAt(point{where, stageOf(r)}) {
+				return true
+			}
 		}
 	}
 	return false
@@ -146,6 +162,9 @@ func (h *host) after(e core.Effect) bool {
 		p.where, id = afterSend+where(e.Message.Kind()), jobOf(e.Message)
 	case core.Answer:
 		p.where, id = afterAnswer, e.Record.Job.ID
+		if e.Group.ID != "" {
+			id, p.stage = "", stageOfGroup(&e.Group)
+		}
 	case core.Look:
 		p.where = afterLook
 	case core.Launch:
@@ -171,6 +190,21 @@ func (h *host) after(e core.Effect) bool {
 	return h.crashAt(p)
 }
 
+// stageOfGroup is how far a group has come, by its record.
+func stageOfGroup(g *grid.Group) stage {
+	switch {
+	case g.Ended != 0:
+		return groupEnded
+	case g.CancelRequested:
+		return groupCancelled
+	case len(g.Coming) > 0:
+		return groupComing
+	case g.Entered < g.Jobs:
+		return groupEntering
+	}
+	return groupEntered
+}
+
 // aimed is how likely a crash is at the point that a history aims at, until there were
 // aims of them.
 const (
@@ -178,22 +212,32 @@ const (
 	aims  = 4
 )
 
+// aim is the point that a history aims at.
+type aim struct {
+	point
+	met int // crashes there so far
+}
+
 // crashAt crashes the broker at a point, by chance.
 func (h *host) crashAt(p point) bool {
 	w := h.s.w
+	rnd, aim := w.rnd.crash, &w.aim
+	if p.stage >= groupComing {
+		rnd, aim = w.rnd.groupCrash, &w.groupAim
+	}
 	chance := w.rates[CrashAtPoint]
-	if chance > 0 && p == w.aim && w.aims < aims {
+	if chance > 0 && p == aim.point && aim.met < aims {
 		chance = aimed
 	}
-	if !h.up || !w.struck(CrashAtPoint, w.rnd.crash, chance) {
+	if !h.up || !w.struck(CrashAtPoint, rnd, chance) {
 		return false
 	}
-	if p == w.aim {
-		w.aims++
+	if p == aim.point {
+		aim.met++
 	}
 	name := p.String()
 	w.result.Coverage[name]++
-	h.crash(between(w.rnd.crash, 50, 90*grid.Second), name)
+	h.crash(between(rnd, 50, 90*grid.Second), name)
 	return true
 }
 
@@ -297,11 +341,24 @@ var points = func() []point {
 	return list
 }()
 
+// groupPoints are those of groups: each history aims at one of them beside the other, and meets it if it has groups.
+var groupPoints = func() (list []point) {
+	for _, w := range []where{beforeSave, afterSave} {
+		for s := groupComing; s <= groupEnded; s++ {
+			list = append(list, point{w, s})
+		}
+	}
+	for _, s := range []stage{groupComing, groupEntering, groupEntered, groupCancelled} {
+		list = append(list, point{afterAnswer, s})
+	}
+	return list
+}()
+
 // Points lists the names of the crash points that are aimed at.
 func Points() []string {
-	names := make([]string, len(points))
-	for i, p := range points {
-		names[i] = p.String()
+	var names []string
+	for _, p := range slices.Concat(points, groupPoints) {
+		names = append(names, p.String())
 	}
 	return names
 }
