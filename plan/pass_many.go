@@ -2,6 +2,8 @@ package plan
 
 import "gbroker/grid"
 
+// The pass of one reservation is another one (pass_one.go), for it chooses other nodes.
+
 // keptReservations are those of EASY with several and of the conservative policies.
 // As long as everything ends when it was promised to, making them anew would find the
 // same instants and the same nodes: what came in between only took room elsewhere,

@@ -4,7 +4,7 @@ import (
 	"gbroker/grid"
 )
 
-// compress is the pass of ConsCompress.
+// compress is the pass of ConsCompress. Package plan has it by node, 15 times as slow: see the package comment.
 func (c *Scheduler) compress(now grid.Tick) {
 	c.profile.advance(now)
 	q := &c.queue

@@ -13,8 +13,9 @@ import (
 // pass before which nothing ended looks at what is new alone.
 //
 // The pass of several reservations (reserve.go) does the same with one. It is not used for
-// it, as it is 1.6 to 2 times slower on the log of SDSC-SP2 (BenchmarkReplay), and 2 to 2.5
-// times where 10,000 jobs wait (BenchmarkForecast).
+// it, as it takes 1.7 to 3 times as long where 100 to 10,000 jobs wait:
+//
+//	go test ./sim/replay/counted -run - -bench OneReservationBySeveral -benchtime 10x
 
 // backfill is the pass of EASY with one reservation and of EASYSJBF.
 func (c *Scheduler) backfill(now grid.Tick) {

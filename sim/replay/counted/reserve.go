@@ -7,7 +7,7 @@ import (
 
 // The pass of EASY with several reservations and of ConsRebuild: jobs are taken in order;
 // each starts if it fits for its whole limit, else it gets one of the reservations, else
-// it waits.
+// it waits. Package plan has both by node, 33 to 75 times as slow in a replay: see the package comment.
 //
 // By definition all reservations are made anew in each pass. But where since the last
 // pass every job that ended did so at its limit, no job overran it and nobody came into
