@@ -183,17 +183,21 @@ func TestFailedThoughItEnded(t *testing.T) {
 // A job may be told FAILED as no site can run it, where none could, and for a while after one came back.
 func TestFailedAsNoSiteCanRunIt(t *testing.T) {
 	t.Parallel()
+	nobody := []grid.Decision{vain(1, grid.Permanent, grid.Permanent)}
 	for name, c := range map[string]struct {
 		cores, removed int
 		back           grid.Tick // so long ago; 0 is not
-		reason         string
+		found          []grid.Decision
 		violated       bool
 	}{
-		"none could":                   {8, 2, 0, "no site can run it: a", false},
-		"another reason is told":       {8, 2, 0, "its files did not come", true},
-		"one could":                    {2, 2, 0, "no site can run it: a", true},
-		"one came back just before":    {8, 2, searching, "no site can run it: a", false},
-		"one has come back for longer": {8, 2, searching + 1, "no site can run it: a", true},
+		"none could":                   {8, 2, 0, nobody, false},
+		"it ended for another reason":  {8, 2, 0, nil, true},
+		"a site may take it later":     {8, 2, 0, []grid.Decision{vain(1, grid.Permanent, grid.Temporary)}, true},
+		"one was found since":          {8, 2, 0, append(nobody, grid.Decision{Epoch: grid.Epoch{Term: 1}, Chosen: "a"}), true},
+		"that was in an older term":    {8, 2, 0, []grid.Decision{vain(0, grid.Permanent)}, true},
+		"one could":                    {2, 2, 0, nobody, true},
+		"one came back just before":    {8, 2, searching, nobody, false},
+		"one has come back for longer": {8, 2, searching + 1, nobody, true},
 	} {
 		x := newScene(t)
 		f := newFact("wide", x.a, &grid.Job{ID: "wide", Demand: cores(c.cores)})
@@ -210,11 +214,21 @@ func TestFailedAsNoSiteCanRunIt(t *testing.T) {
 			}
 			x.w.now += c.back
 		}
-		x.w.truth.judge(x.a, f, &grid.Record{State: grid.Failed, Reason: c.reason, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
+		f.searched(c.found)
+		x.w.truth.judge(x.a, f, &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 		if v := x.w.result.Violation; (v != nil) != c.violated {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
+}
+
+// vain is a search for a place whose sites all refuse, each so.
+func vain(term uint32, kinds ...grid.RefusalKind) grid.Decision {
+	d := grid.Decision{Epoch: grid.Epoch{Term: term}}
+	for _, k := range kinds {
+		d.Candidates = append(d.Candidates, grid.Candidate{Refusal: &grid.Refusal{Kind: k}})
+	}
+	return d
 }
 
 // What has started ends by its deadline when that has come, by the clock of a site that has the job.

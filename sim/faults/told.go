@@ -2,7 +2,6 @@ package faults
 
 import (
 	"slices"
-	"strings"
 
 	"gbroker/grid"
 )
@@ -130,10 +129,22 @@ func (t *truth) membersOf(s *site) {
 	}
 }
 
-// noRoom: its home says that no site can run it, and none could, or one came back so shortly before that the search had begun without it.
-// What was told so once may be told again.
+// searched notes what the last of these searches for a place has found.
+func (f *fact) searched(list []grid.Decision) {
+	if len(list) == 0 {
+		return
+	}
+	d := list[len(list)-1]
+	f.nobody = grid.Epoch{}
+	if d.Chosen == "" && !slices.ContainsFunc(d.Candidates, func(c grid.Candidate) bool { return c.Refusal == nil || c.Refusal.MayPass() }) {
+		f.nobody = d.Epoch
+	}
+}
+
+// noRoom: the last search for a place, at the epoch of the record, found that no site can run it, and none could, or one came back so shortly
+// before that the search had begun without it. What was told so once may be told again.
 func (f *fact) noRoom(r *grid.Record) bool {
-	if !f.stranded || !f.isWhole() && !strings.Contains(r.Reason, "no site can run it") || f.regained > 0 && f.home.w.now > f.regained+searching {
+	if !f.stranded || !f.isWhole() && f.nobody != r.Epoch || f.regained > 0 && f.home.w.now > f.regained+searching {
 		return false
 	}
 	f.regained = 0

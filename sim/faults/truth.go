@@ -73,11 +73,12 @@ type fact struct {
 	never      map[grid.AttemptID]grid.Tick // attempts that were withdrawn: they never start
 	queued     grid.Tick                    // when it was handed in, was last in a queue, or was given what it waits for
 	moved      bool
-	asked      asked     // what its user wants of it beside
-	refusal    refusal   // of a batch system, the last one
-	stranded   bool      // since it was handed in, no site of its home's file had enough processors for it
-	regained   grid.Tick // and when one came back since; 0 is none
-	sites      int       // that it may have at one time; 0 is one
+	asked      asked      // what its user wants of it beside
+	refusal    refusal    // of a batch system, the last one
+	nobody     grid.Epoch // at which the last search for a place found that no site can run it, now or later
+	stranded   bool       // since it was handed in, no site of its home's file had enough processors for it
+	regained   grid.Tick  // and when one came back since; 0 is none
+	sites      int        // that it may have at one time; 0 is one
 	rounds     []*round
 	whole      *fact   // of which it is a part
 	task       *task   // of a workflow, that it is
@@ -303,6 +304,7 @@ func (t *truth) saved(one *site, changes []grid.Change) {
 			f.unknown = false
 			t.stillCancelled(s, f, r)
 		}
+		f.searched(c.Decisions)
 		f.doubts(s, r)
 		for _, p := range r.Trail { // also where it was handed on, and taken back, in one save
 			f.has(s.w.byPeer[p])

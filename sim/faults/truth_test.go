@@ -47,7 +47,8 @@ func TestFailedWithoutAStartTakesAReason(t *testing.T) {
 			f := &fact{id: "job", home: s, cores: 4}
 			w.truth.facts["job"], w.truth.facts["other"] = f, &fact{id: "other", home: s, cores: 1}
 			c.does(s, f)
-			w.truth.judge(s, f, &grid.Record{State: grid.Failed, Reason: "no site can run it: too few cores", Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
+			f.searched([]grid.Decision{vain(1, grid.Permanent)})
+			w.truth.judge(s, f, &grid.Record{State: grid.Failed, Tenure: grid.Tenure{Epoch: grid.Epoch{Term: 1}}})
 			if (w.result.Violation != nil) != c.violated {
 				t.Errorf("the violation is %+v", w.result.Violation)
 			}
