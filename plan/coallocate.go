@@ -122,7 +122,7 @@ func (w *Wide) wanted(offers []Offered) Wanted {
 	out := Wanted{
 		Demand: grid.Demand{Chunks: kinds(w.Demand.Chunks), Exclusive: true, DistinctNodes: w.Demand.DistinctNodes},
 		Fee:    w.Fee, Now: w.Now, Margin: w.Margin, Walltime: w.Walltime,
-		Held: true, Extra: w.Extra, MaxSites: w.MaxSites, MinPerSite: w.PerSite,
+		ToLimit: true, Extra: w.Extra, MaxSites: w.MaxSites, MinPerSite: w.PerSite,
 	}
 	if len(out.Demand.Chunks) > 0 {
 		each := max(out.Demand.Chunks[0].Processes, 1)

@@ -62,10 +62,10 @@ type Wanted struct {
 	MaxSites   int         // at most so many sites; 0 is any number
 	MinPerSite int         // at least so many pieces at each site that takes part; 0 is 1
 	FirstStart bool        // the earliest start is asked for rather than the earliest end
-	// Held keeps the nodes for the kill limit, which is never below Walltime, and Extra more,
+	// ToLimit keeps the nodes for the kill limit, which is never below Walltime, and Extra more,
 	// however soon the job is believed to end.
-	Held  bool
-	Extra grid.Tick
+	ToLimit bool
+	Extra   grid.Tick
 }
 
 // AnyFee is the fee of a job for which no slot is too dear.
@@ -144,7 +144,7 @@ func limit(walltime grid.Tick, speed float64) grid.Tick {
 
 // length is for how long nodes are taken where the slowest has that speed.
 func (w *Wanted) length(speed float64) grid.Tick {
-	if w.Held {
+	if w.ToLimit {
 		return limit(w.Walltime, speed) + w.Extra
 	}
 	return runTime(w.Walltime, speed)

@@ -13,7 +13,7 @@ import (
 // What is right is said by package reserve; this machine has it saved, has the batch system do it, and tells
 // the holders.
 //
-//	Reserve ─► book: TENTATIVE, Making ─► one commit ─► the batch system ─► read back: Held ─► Reserved to the holder
+//	Reserve ─► book: TENTATIVE, Making ─► one commit ─► the batch system ─► read back: Placed ─► Reserved to the holder
 //	              └► refused: Reserved with why, and when
 //
 // The holder hears of nothing that is not on disk and held. As long as the book says that something is Making,

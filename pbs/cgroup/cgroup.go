@@ -35,8 +35,8 @@ type Limits struct {
 	Idle   bool  // it has only what nobody else wants
 }
 
-// Hold sets the limits of a group, as far as it has controllers for them.
-func (l Limits) Hold(dir string) error {
+// Set sets the limits of a group, as far as it has controllers for them.
+func (l Limits) Set(dir string) error {
 	settings := [][2]string{{"cpu.weight", strconv.Itoa(min(max(l.Weight, 1), 10_000))}, {"pids.max", strconv.Itoa(max(l.Cores, 1) * mostProcesses)}}
 	if l.Idle {
 		settings = append(settings, [2]string{"cpu.idle", "1"})

@@ -103,7 +103,7 @@ func (g groups) forJob(tag string, shares []plan.Share) (dir string, err error) 
 	for _, h := range shares {
 		cores, memory = cores+h.Cores, memory+h.Memory
 	}
-	if err := (cgroup.Limits{Cores: cores, Memory: memory, Weight: 100 * max(cores, 1)}).Hold(dir); err != nil {
+	if err := (cgroup.Limits{Cores: cores, Memory: memory, Weight: 100 * max(cores, 1)}).Set(dir); err != nil {
 		os.Remove(dir)
 		return "", err
 	}

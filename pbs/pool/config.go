@@ -23,9 +23,9 @@ type Config struct {
 	Listen, Address string
 	// Interval is how often each computer reports; 0 is 30 s.
 	Interval time.Duration
-	// Hold is for how long a computer's request for orders is held until there are some; 0 is 30 s,
+	// Poll is for how long a computer's request for orders waits at the pool until there are some; 0 is 30 s,
 	// below 0 no computer asks between its reports.
-	Hold time.Duration
+	Poll time.Duration
 	// Silence is after how long without a word from its computer a job counts as cut off; 0 is
 	// 10 min. Longer spares jobs that a network cuts off, shorter finds lost ones sooner.
 	Silence time.Duration
@@ -56,10 +56,10 @@ func (c Config) WithDefaults() Config {
 	if c.Interval == 0 {
 		c.Interval = 30 * time.Second
 	}
-	if c.Hold == 0 {
-		c.Hold = 30 * time.Second
+	if c.Poll == 0 {
+		c.Poll = 30 * time.Second
 	}
-	c.Hold = max(c.Hold, 0)
+	c.Poll = max(c.Poll, 0)
 	if c.Silence == 0 {
 		c.Silence = 10 * time.Minute
 	}
@@ -96,9 +96,9 @@ func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("%w: the pool listens at %q, which is not HOST:PORT: %w", grid.ErrInvalid, c.Listen, err)
 	}
-	if c.Interval < 0 || c.Interval > time.Hour || c.Hold > time.Hour || c.Silence < 0 || c.Grace < 0 || c.MaxQueue < 0 || c.Copies < 0 || c.Copies > MaxCopies {
+	if c.Interval < 0 || c.Interval > time.Hour || c.Poll > time.Hour || c.Silence < 0 || c.Grace < 0 || c.MaxQueue < 0 || c.Copies < 0 || c.Copies > MaxCopies {
 		return fmt.Errorf("%w: interval %v and hold %v must be at most an hour; silence %v, grace %v and max queue %d not negative; copies %d from 0 to %d",
-			grid.ErrInvalid, c.Interval, c.Hold, c.Silence, c.Grace, c.MaxQueue, c.Copies, MaxCopies)
+			grid.ErrInvalid, c.Interval, c.Poll, c.Silence, c.Grace, c.MaxQueue, c.Copies, MaxCopies)
 	}
 	if !(c.Presume >= 0 && c.Presume <= 1) || !(c.Rule.Margin >= 0) {
 		return fmt.Errorf("%w: presume %v must be from 0 to 1, and the margin %v not negative", grid.ErrInvalid, c.Presume, c.Rule.Margin)

@@ -32,7 +32,7 @@ func bePool(spool, listen string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	s, err := pool.New(pool.Config{
-		Spool: spool, Listen: listen, Interval: time.Minute, Hold: -1,
+		Spool: spool, Listen: listen, Interval: time.Minute, Poll: -1,
 		Site: grid.Site{Name: "here", Speed: 1, Architecture: "x86_64", System: "LINUX", Processes: 1},
 	})
 	if err != nil {

@@ -169,7 +169,7 @@ func (f *fleet) config(spool string) pool.Config {
 	}
 	return pool.Config{
 		Spool: spool, Listen: f.listen, Policy: plan.Policy{Kind: plan.EASY}, Logger: log,
-		Interval: 250 * time.Millisecond, Hold: 20 * time.Second,
+		Interval: 250 * time.Millisecond, Poll: 20 * time.Second,
 	}
 }
 

@@ -174,7 +174,7 @@ func (s *System) note(name string, r line.Status) (lost, moved []*entry, err err
 
 // orders are all that a computer is to do; s.mu is held.
 func (s *System) orders(c *computer) line.Orders {
-	o := line.Orders{Interval: s.config.Interval.Milliseconds(), Hold: s.config.Hold.Milliseconds(), Version: c.version, Jobs: []line.Order{}}
+	o := line.Orders{Interval: s.config.Interval.Milliseconds(), Poll: s.config.Poll.Milliseconds(), Version: c.version, Jobs: []line.Order{}}
 	for _, e := range c.held() {
 		job := line.Order{Tag: e.tag, Kill: e.killed}
 		if e.stint == "" && !e.killed { // said again until it asks for the token
@@ -189,7 +189,7 @@ func (s *System) orders(c *computer) line.Orders {
 
 // await gives a computer its orders once they are newer than a version, or after the hold.
 func (s *System) await(ctx context.Context, name, session string, version uint64) (line.Orders, error) {
-	over := time.NewTimer(s.config.Hold)
+	over := time.NewTimer(s.config.Poll)
 	defer over.Stop()
 	for held := true; ; {
 		s.mu.Lock()

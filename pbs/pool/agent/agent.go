@@ -53,7 +53,7 @@ type Agent struct {
 	jobs    map[string]*job
 	session string
 	version uint64
-	hold    time.Duration
+	poll    time.Duration
 }
 
 // New opens an agent in a folder that has joined a pool.
@@ -214,7 +214,7 @@ func (a *Agent) obey(ctx context.Context, session string, o line.Orders) {
 		a.mu.Unlock()
 		return
 	}
-	a.version, a.hold = o.Version, time.Duration(o.Hold)*time.Millisecond
+	a.version, a.poll = o.Version, time.Duration(o.Poll)*time.Millisecond
 	wanted := map[string]bool{}
 	var fresh []line.Assignment
 	for _, order := range o.Jobs {

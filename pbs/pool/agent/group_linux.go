@@ -84,7 +84,7 @@ func (g group) open(j Job) (*os.File, error) {
 
 // confine sets what the kernel holds a job to, as far as the group has controllers for it.
 func (g group) confine(j Job) error {
-	return cgroup.Limits{Cores: j.Cores, Memory: j.Room, Weight: 1, Idle: true}.Hold(string(g))
+	return cgroup.Limits{Cores: j.Cores, Memory: j.Room, Weight: 1, Idle: true}.Set(string(g))
 }
 
 // freeze stops all that is in the group, or lets it go on.

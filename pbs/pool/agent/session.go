@@ -126,14 +126,14 @@ func (a *Agent) report(ctx, work context.Context, session string) error {
 func (a *Agent) listen(ctx, work context.Context, session string) error {
 	for ctx.Err() == nil {
 		a.mu.Lock()
-		version, hold := a.version, a.hold
+		version, poll := a.version, a.poll
 		a.mu.Unlock()
-		if hold == 0 {
+		if poll == 0 {
 			rest(ctx, a.interval())
 			continue
 		}
 		var o line.Orders
-		if err := a.client.ask(ctx, hold+talkLimit, line.OrdersPath, line.Ask{Session: session, Version: version}, &o); err != nil {
+		if err := a.client.ask(ctx, poll+talkLimit, line.OrdersPath, line.Ask{Session: session, Version: version}, &o); err != nil {
 			return fmt.Errorf("asking for orders: %w", err)
 		}
 		if err := o.Check(); err != nil {

@@ -171,8 +171,8 @@ func (e *End) Check() error {
 
 // Check says what of an order cannot be.
 func (o *Orders) Check() error {
-	if o.Interval < 1 || o.Interval > maxInterval || o.Hold < 0 || o.Hold > maxInterval || len(o.Jobs) > maxJobs {
-		return fmt.Errorf("%w: report each %d ms, hold for %d ms, %d jobs", ErrLimit, o.Interval, o.Hold, len(o.Jobs))
+	if o.Interval < 1 || o.Interval > maxInterval || o.Poll < 0 || o.Poll > maxInterval || len(o.Jobs) > maxJobs {
+		return fmt.Errorf("%w: report each %d ms, poll for %d ms, %d jobs", ErrLimit, o.Interval, o.Poll, len(o.Jobs))
 	}
 	for _, j := range o.Jobs {
 		if err := CheckTag(j.Tag); err != nil {

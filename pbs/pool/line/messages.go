@@ -122,7 +122,7 @@ type Report struct {
 // Orders is all that the pool wants of a computer: it holds these jobs and no others.
 type Orders struct {
 	Interval int64   `json:"interval"` // milliseconds until the next report
-	Hold     int64   `json:"hold"`     // for how long a request for orders may be held; 0: do not ask
+	Poll     int64   `json:"hold"`     // for how long a request for orders may wait for some; 0: do not ask
 	Version  uint64  `json:"version"`  // grows when orders change
 	Jobs     []Order `json:"jobs"`
 }
