@@ -8,6 +8,8 @@
 # make soak     histories of faults on fresh seeds, for FOR=10m (PROFILE=all; SEEDS=A-B repeats those that it tells)
 # make soak-pool   20 agents with owners that come and go, 300 jobs with deadlines, kills of agents and of the daemon, for FOR=5m (SEED=N repeats one)
 # make soak-flows   histories of workflows through kills, lost answers and full disks on fresh seeds (HISTORIES=1000)
+# make soak-coallocation   jobs over several sites of real Slurm clusters, ROUNDS=20 times each of: runs, kills of brokers, a controller
+#               that is down, a node that dies
 # make torture  five brokers through kills, stops, cuts and full disks, about 4 minutes (SEED=N repeats a run)
 # make demo     three sites and a pool of desktops on this machine, a dozen jobs (KEEP=1 leaves the sites up)
 # make bench    the benchmarks, as benchstat reads them (COUNT=10 runs of each; BENCH=REGEXP
