@@ -123,8 +123,8 @@ func fetchJob(cmd *cobra.Command, c *api.Client, s *api.Status, dir string, forc
 	return failed
 }
 
-// together tells that several sites would be chosen.
-func together(c *api.SlotChoice) bool { return c != nil && c.Start != 0 && c.Why == "" }
+// together tells that several sites would be chosen: then there is a start.
+func together(c *api.SlotChoice) bool { return c != nil && c.Start != 0 }
 
 // printTogether tells of a job that may have several sites which would be chosen, or why they would not.
 func printTogether(w io.Writer, now api.Time, c *api.SlotChoice) error {

@@ -18,3 +18,23 @@ func TestNobody(t *testing.T) {
 		}
 	}
 }
+
+// Several sites would be chosen where there is a start, whatever is said beside.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		choice *api.SlotChoice
+		want   bool
+	}{
+		{nil, false},
+		{&api.SlotChoice{}, false},
+		{&api.SlotChoice{Why: "no slots"}, false},
+		{&api.SlotChoice{End: 9, Why: "one site alone ends it as soon"}, false},
+		{&api.SlotChoice{Start: 5, End: 9}, true},
+		{&api.SlotChoice{Start: 5, End: 9, Why: "a site told nothing"}, true},
+	} {
+		if got := together(c.choice); got != c.want {
+			t.Errorf("%+v: together %t", c.choice, got)
+		}
+	}
+}
