@@ -32,7 +32,8 @@ import (
 // so that nobody who follows those gets what he does not know, or pays for it: the jobs of a group are counted each time that it is told.
 // Positions are of all kinds together: one that was got with some is good for others. A broker that is older ignores kinds=.
 
-// Position is a place in the feed: of a life of the journal, how far that has come. The zero value is "now".
+// Position is a place in the feed: a life of the journal, and how many changes, of any kind, the broker has noted by then. These are not
+// numbers of the journal: the count never goes back in one run of the program. The zero value is "now".
 type Position struct{ Life, Sequence uint64 }
 
 // String is the form in which positions travel; "" for the zero value.

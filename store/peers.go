@@ -77,7 +77,7 @@ func (j *Journal) unsavedHighWater() bool {
 	return false
 }
 
-// saveMarks writes what changed since marksSaved, which is called when its transaction
+// saveHighWater writes what changed since highWaterSaved, which is called when its transaction
 // is durable.
 func (j *Journal) saveHighWater(ctx context.Context) error {
 	for peer, m := range j.highWater {

@@ -9,12 +9,15 @@
 //	 ▲         (as in the daemon)   disk                │        │            │
 //	 └────────────── events, in virtual time ◄──────────┴────────┴────────────┘
 //
-// What is real is [broker.Core], made by the same constructor as in the daemon, the
+// What is real is [core.Core], made by the same constructor as in the daemon and on the same [core.Host], the
 // messages (some of them pass through the codec) and package plan. All else is a model:
 //
 //	host.go      the daemon as a process: the order of steps, commits and effects; crashes,
-//	             stops, failed saves, stalls. It follows package broker
-//	executor.go  slow effects, one after another for each job
+//	             stops, failed saves, stalls. The turns are those of [core.Host]
+//	executor.go  slow effects, one after another for each job, as by the executor of package
+//	             broker. That one has goroutines and contexts, and bounds what runs at once; this
+//	             one has virtual time, and nothing of that. Under which key an effect runs, and
+//	             what it ends, is [core.Route] in both
 //	effects.go   what effects do: files, and the calls of the batch system
 //	witness.go   the file beside the journal
 //	disk.go      the journal, control directories, sandboxes; a backup

@@ -10,7 +10,8 @@ import (
 	"gbroker/grid"
 )
 
-// dispatch lets one effect leave, as effect.go of package broker does.
+// dispatch lets one effect leave: the model of what package broker does with it. What is slow, and under which key it runs, is the same
+// in both ([core.Route]).
 func (h *host) dispatch(e core.Effect, pauses uint64) {
 	w, s := h.s.w, h.s
 	if key, ends, slow := core.Route(e); slow {

@@ -7,6 +7,20 @@ import (
 	"testing"
 )
 
+// The architecture note names the pure packages that the import test holds.
+func TestThePurePackagesAreNamed(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "out of the pure packages: ")
+	told, _, _ := strings.Cut(rest, ", which import only pure ones")
+	if want := strings.Join(pure, ", "); told != want {
+		t.Errorf("docs/architecture.md calls pure: %s\nand they are: %s", told, want)
+	}
+}
+
 // The table of packages in the architecture note has all of them, and the arrows that there are.
 func TestThePackagesAreDescribed(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ var layer = map[string]int{
 }
 
 // pure are the folders of which every package is pure.
-var pure = []string{"grid", "steps", "jsdl", "plan", "pool", "reserve", "budget", "flow", "wire", "broker/core", "sim/faults", "sim/replay/counted", "sim/workload", "sim/brokers", "internal/near"}
+var pure = []string{"grid", "steps", "jsdl", "plan", "pool", "reserve", "budget", "flow", "wire", "broker/core", "sim/faults", "sim/replay/counted", "sim/workload", "sim/brokers", "overlay/topology", "internal/near"}
 
 // isPure tells whether a package is in one of them.
 func isPure(inside string) bool {

@@ -1,6 +1,6 @@
 // Package counted is a local scheduler under any [plan.Policy] on a machine that is only a
-// number of cores and knows no nodes: that of the logs that package replay runs. A [Forecast]
-// runs it forward. It is pure.
+// number of cores and knows no nodes: that of the logs that package replay runs, and the sites of
+// package brokers. A [Forecast] runs it forward. It is pure.
 //
 // # Beside package plan
 //
