@@ -123,7 +123,10 @@ func (t Tenure) Next(role Role, owner PeerID, at Epoch) Tenure {
 
 // Run is the present attempt to run the job, and what became of it: valid only together.
 type Run struct {
-	Attempt       uint32 // the last number used in Epoch
+	Attempt uint32 // the last number used in Epoch
+	// Adopted is the older epoch of which this run is: its owner's result became the job's, or the home has raised the term above a run that it kept. Zero is
+	// none.
+	Adopted       Epoch
 	Local         LocalID
 	Queued        Tick // when it was submitted to the batch system here; 0 where it is not here
 	ExpectedStart Tick // the estimate of its start at that moment; 0 is none
@@ -162,8 +165,6 @@ type AtHome struct {
 	HandedIn *HandedIn
 	Owed     []Owed // notices that were not sent yet
 	Removed  bool   // a tombstone; the job and its files are gone, its key still counts
-	// Adopted is the older epoch whose owner's result became the job's. Zero is none.
-	Adopted Epoch
 	// Unfenced: a site that may have had it before was given up, and nobody has said that nothing of it runs there. An owner that is not its home
 	// notes that too.
 	Unfenced bool

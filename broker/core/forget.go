@@ -213,7 +213,7 @@ func (c *home) runAgain(j *job, why string) {
 	}
 	r.Tenure = grid.Tenure{Role: grid.Owning, Owner: c.cfg.Self, Epoch: grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}}
 	r.Run = grid.Run{}
-	r.Adopted, r.ContactLost = grid.Epoch{}, 0
+	r.ContactLost = 0
 	r.Stay, r.EstimateNow, r.Reason = nil, 0, ""
 	j.fails, j.blocked, j.pulling, j.setBack = 0, nil, false, false
 	if c.waitsAgain(j); j.unsupplied() {

@@ -238,7 +238,7 @@ func (c *home) apply(j *job, from grid.PeerID, m wire.Report) {
 		why = ""
 	}
 	if r.Report == 0 || r.Attempt != m.Attempt { // of another run than the last that was heard of
-		r.Run = grid.Run{}
+		r.Run = grid.Run{Adopted: r.Adopted}
 	}
 	r.Report, j.setBack = max(r.Report, m.Number), false
 	if m.Started.Known {

@@ -46,7 +46,7 @@ func (c *execution) launch(j *job, why string) {
 	}
 	j.worn = j.worn || j.rec.Started > 0
 	keep := c.isHome(j) || j.rec.Job.Rerunnable
-	j.rec.Run, j.rec.Adopted = grid.Run{Attempt: j.rec.Attempt + 1}, grid.Epoch{}
+	j.rec.Run = grid.Run{Attempt: j.rec.Attempt + 1}
 	j.misses = 0
 	j.launched = c.attempt(j)
 	c.estimator.expect(j)

@@ -155,7 +155,7 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 		r.Superseded = was.Superseded // by a later one than this
 	}
 	r.Run = grid.Run{}
-	r.Adopted, r.ContactLost, r.Stay = grid.Epoch{}, 0, nil
+	r.ContactLost, r.Stay = 0, nil
 	c.waitsAgain(j)
 	if c.isHome(j) {
 		r.Certificates, r.Uncertain = nil, true

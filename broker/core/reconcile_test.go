@@ -362,3 +362,20 @@ func TestAnOlderAttemptIsTheJobsIfItHasStarted(t *testing.T) {
 		}
 	}
 }
+
+// A home keeps a run of an older epoch, and is put back to that: an attempt that it has submitted since is of its own epoch.
+func TestAnAttemptSinceARunThatWasKept(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	at := grid.Epoch{Term: 9}
+	c := New(signer(me, "a"), nil, []grid.Record{{
+		Job: j, State: grid.Running, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at},
+		Run: grid.Run{Attempt: 1, Started: 900_000, Adopted: grid.Epoch{Term: 1, Hop: 5}},
+	}})
+	c.Step(1_000_000, Boot{})
+	last := grid.AttemptID{Job: j.ID, Epoch: at, Attempt: 2}
+	probe, _ := only[Probe](c.Step(c.now+1, Reconciled{All: true, Jobs: []grid.JobID{j.ID}, Attempts: []grid.AttemptID{last}}))
+	if probe.ID != last {
+		t.Errorf("asked after is %v, want %v", probe.ID, last)
+	}
+}
