@@ -1,8 +1,11 @@
 package house
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -60,4 +63,61 @@ func TestThePackagesAreDescribed(t *testing.T) {
 	for name := range told {
 		t.Errorf("docs/architecture.md describes %s, which is no package", name)
 	}
+}
+
+// The lines that the table tells are those of the packages, within a twentieth, so that not every commit has to count; their sum is the
+// sum of the rows.
+func TestTheLinesOfPackagesAreTold(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| package | before | lines | imports | what |\n")
+	number := func(column string) int {
+		n, err := strconv.Atoi(strings.ReplaceAll(strings.TrimSpace(column), ",", ""))
+		if err != nil && strings.TrimSpace(column) != "" {
+			t.Errorf("%q is no number of lines", column)
+		}
+		return n
+	}
+	before, now, summed := 0, 0, false
+	for line := range strings.Lines(table) {
+		columns := strings.Split(line, "|")
+		switch {
+		case len(columns) == 7 && strings.HasPrefix(columns[1], " `"):
+			name, told := strings.Trim(columns[1], " `"), number(columns[3])
+			before, now = before+number(columns[2]), now+told
+			if is := linesOf(t, name); 20*max(is-told, told-is) > is {
+				t.Errorf("%s has %d lines: docs/architecture.md says %d", name, is, told)
+			}
+		case len(columns) == 7 && strings.TrimSpace(columns[1]) == "all of these":
+			summed = true
+			if b, n := number(columns[2]), number(columns[3]); b != before || n != now {
+				t.Errorf("the rows of docs/architecture.md come to %d and %d lines, and it says %d and %d", before, now, b, n)
+			}
+		}
+	}
+	if !summed {
+		t.Error("the table has no sum")
+	}
+}
+
+// linesOf are the lines of a package, without tests.
+func linesOf(t *testing.T, name string) (n int) {
+	list, err := filepath.Glob(filepath.Join("../..", name, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range list {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += bytes.Count(text, []byte("\n"))
+	}
+	return n
 }
