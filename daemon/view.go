@@ -103,7 +103,7 @@ func viewSnapshot(s plan.Snapshot, system string) api.Batch {
 			ID: string(w.Job), State: "waiting", Queue: string(w.Queue), Processes: w.Demand.Processes(),
 			Nodes: []string{}, Limit: w.Limit.Seconds(), Reason: w.Why,
 		}
-		if w.Held {
+		if w.Ineligible {
 			v.State = "held"
 		}
 		b.Waiting = append(b.Waiting, v)

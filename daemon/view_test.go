@@ -20,7 +20,7 @@ func TestAViewOfASnapshotAndOfAListing(t *testing.T) {
 	shot := plan.Snapshot{
 		At: at, Nodes: nodes, Queues: queues, Default: "q", Stopped: true, Why: "scheduling is off", Unusable: []string{"node n3"},
 		Running:      []plan.Running{{Job: "a.1", Start: 1000, End: 61_000, Shares: []plan.Share{{Node: 0, Processes: 3, Cores: 3}}}},
-		Waiting:      []plan.Waiting{{Job: "a.2", Queue: "q", Demand: demand, Limit: grid.Minute}, {Job: "a.3", Queue: "q", Demand: demand, Limit: grid.Minute, Held: true, Why: "held by root"}},
+		Waiting:      []plan.Waiting{{Job: "a.2", Queue: "q", Demand: demand, Limit: grid.Minute}, {Job: "a.3", Queue: "q", Demand: demand, Limit: grid.Minute, Ineligible: true, Why: "held by root"}},
 		Reservations: []plan.Reservation{{ID: "r", Start: 5, End: 9, Shares: []plan.Share{{Node: 1}, {Node: 0}}}},
 	}
 	l := external.Listing{

@@ -28,7 +28,7 @@
 // which could keep others from moving.
 //
 // A waiting job that can never start as the site is (Refuse says why) has no planned
-// start and blocks nobody, nor does one that is held.
+// start and blocks nobody, nor does one that is ineligible.
 //
 // # Placement
 //

@@ -44,7 +44,7 @@ func drawSnapshot(t *rapid.T, chunks int) Snapshot {
 		w := Waiting{
 			Job: grid.JobID(fmt.Sprint("w", i)), Demand: drawDemand(t, chunks, special),
 			Limit: grid.Tick(rapid.IntRange(0, 30).Draw(t, "limit")), Priority: int64(rapid.IntRange(0, 2).Draw(t, "priority")),
-			Held: rapid.IntRange(0, 9).Draw(t, "held") == 0, Overtaken: rapid.IntRange(0, 1).Draw(t, "overtaken"),
+			Ineligible: rapid.IntRange(0, 9).Draw(t, "held") == 0, Overtaken: rapid.IntRange(0, 1).Draw(t, "overtaken"),
 		}
 		w.Trait.Limit = w.Limit
 		if special {

@@ -117,7 +117,7 @@ func TestNeverOvercommitted(t *testing.T) {
 		w := newTwin(Snapshot{At: s.At, Site: s.Site, Nodes: s.Nodes, Queues: s.Queues, Running: s.Running, Waiting: s.Waiting}, nil, believe)
 		for i, x := range s.Waiting {
 			got, ok := p.Waiting(i)
-			if want := !x.Held && w.can(i); ok != want && (want || !slices.ContainsFunc(s.Reservations, func(r Reservation) bool { return r.Job == x.Job })) {
+			if want := !x.Ineligible && w.can(i); ok != want && (want || !slices.ContainsFunc(s.Reservations, func(r Reservation) bool { return r.Job == x.Job })) {
 				t.Fatalf("job %d: planned %v, can start %v", i, ok, want)
 			}
 			if !ok {

@@ -16,7 +16,7 @@ func (e *schedule) takeReservations(s *Snapshot) {
 	}
 	waits := make(map[grid.JobID]int32)
 	for i := range s.Waiting {
-		if w := &s.Waiting[i]; w.Job != "" && !w.Held {
+		if w := &s.Waiting[i]; w.Job != "" && !w.Ineligible {
 			waits[w.Job] = int32(i)
 		}
 	}

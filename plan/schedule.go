@@ -204,7 +204,7 @@ func (e *schedule) makeQueue() {
 	jobs := make([]int32, 0, len(e.waiting))
 	for i := range e.waiting {
 		w := &e.waiting[i]
-		if !w.Held && !e.stands(w.Queue) && !e.isBound(int32(i)) && e.withinQueue(w.Queue, w.Limit) && e.placer.onEmptySite(&e.works[i]) {
+		if !w.Ineligible && !e.stands(w.Queue) && !e.isBound(int32(i)) && e.withinQueue(w.Queue, w.Limit) && e.placer.onEmptySite(&e.works[i]) {
 			jobs = append(jobs, int32(i))
 		}
 	}

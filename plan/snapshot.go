@@ -64,14 +64,14 @@ type Running struct {
 
 // Waiting is a job in the local queue.
 type Waiting struct {
-	Job      grid.JobID // "" for a job that is not ours
-	Demand   grid.Demand
-	Queue    grid.QueueName // "" is all nodes
-	Limit    grid.Tick      // how long the scheduler reserves for it
-	Priority int64          // for ByPriority
-	Held     bool           // it waits, and is not considered
-	Why      string         // why it is held, in the system's words
-	Trait    Trait
+	Job        grid.JobID // "" for a job that is not ours
+	Demand     grid.Demand
+	Queue      grid.QueueName // "" is all nodes
+	Limit      grid.Tick      // how long the scheduler reserves for it
+	Priority   int64          // for ByPriority
+	Ineligible bool           // it waits, and the scheduler does not consider it
+	Why        string         // why it is ineligible, in the system's words
+	Trait      Trait
 	// Overtaken is how many jobs behind it FirstFit has started while it waited.
 	Overtaken int
 	Caps      []int // indices into Snapshot.Caps

@@ -63,7 +63,7 @@ func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
 			continue
 		}
 		run := twinRun{w.nextID(), r.Shares, max(r.Start, s.At), r.End, r.End, true}
-		i := slices.IndexFunc(s.Waiting, func(x Waiting) bool { return x.Job == r.Job && r.Job != "" && !x.Held })
+		i := slices.IndexFunc(s.Waiting, func(x Waiting) bool { return x.Job == r.Job && r.Job != "" && !x.Ineligible })
 		if i >= 0 {
 			if _, two := w.bound[i]; !two {
 				run.until = max(r.End, run.start+w.limit(i))
@@ -78,7 +78,7 @@ func newTwin(s Snapshot, later []Question, believe belief) *nodeTwin {
 	for i := range w.starts {
 		w.starts[i] = -1
 		x := w.s.Waiting[i]
-		if _, isBound := w.bound[i]; !isBound && !x.Held && w.can(i) {
+		if _, isBound := w.bound[i]; !isBound && !x.Ineligible && w.can(i) {
 			w.queue = append(w.queue, i)
 		}
 		w.passed[i] = x.Overtaken

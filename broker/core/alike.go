@@ -50,7 +50,7 @@ func alikeRunning(a, b *plan.Running) bool {
 }
 
 func alikeWaiting(a, b *plan.Waiting) bool {
-	return a.Job == b.Job && a.Queue == b.Queue && a.Limit == b.Limit && a.Priority == b.Priority && a.Held == b.Held && a.Why == b.Why &&
+	return a.Job == b.Job && a.Queue == b.Queue && a.Limit == b.Limit && a.Priority == b.Priority && a.Ineligible == b.Ineligible && a.Why == b.Why &&
 		a.Trait == b.Trait && a.Overtaken == b.Overtaken && slices.Equal(a.Caps, b.Caps) && a.User == b.User && a.Walltime == b.Walltime && alikeDemand(a, b)
 }
 

@@ -49,7 +49,7 @@ func loadOf(s plan.Snapshot) (l grid.Load) {
 	}
 	l.Waiting = len(s.Waiting)
 	for i := range s.Waiting {
-		if !s.Waiting[i].Held {
+		if !s.Waiting[i].Ineligible {
 			l.Busy += s.Waiting[i].Demand.Cores()
 		}
 	}

@@ -52,7 +52,7 @@ func TestHeldJobsAreNoLoad(t *testing.T) {
 	t.Parallel()
 	waits := plan.Waiting{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 2, Processes: 1, Cores: 1}}}}
 	held := waits
-	held.Held = true
+	held.Ineligible = true
 	l := loadOf(plan.Snapshot{Nodes: []plan.Node{{Cores: 8}}, Waiting: []plan.Waiting{waits, held}})
 	if l.Busy != 2 || l.Waiting != 2 || l.Cores != 8 {
 		t.Errorf("%+v", l)

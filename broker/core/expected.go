@@ -46,7 +46,7 @@ func unplanned(s *plan.Snapshot, w *plan.Waiting) string {
 	if s.Forecast != nil {
 		text = "waits in the pool, where no computer is foreseen to end it in time"
 	}
-	if w.Held {
+	if w.Ineligible {
 		text = "held in the batch system"
 	}
 	if w.Why != "" {

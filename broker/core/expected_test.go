@@ -26,7 +26,7 @@ func TestAnExpectedStartDoesNotGoStale(t *testing.T) {
 		says   string
 	}{
 		{func(*plan.Snapshot) {}, ""},
-		{func(s *plan.Snapshot) { s.Waiting[0].Held, s.Waiting[0].Why = true, "Job held by root" }, "held in the batch system: Job held by root"},
+		{func(s *plan.Snapshot) { s.Waiting[0].Ineligible, s.Waiting[0].Why = true, "Job held by root" }, "held in the batch system: Job held by root"},
 		{func(s *plan.Snapshot) { s.Stopped, s.Why = true, "scheduling is False" }, "which starts no jobs now: scheduling is False"},
 		{func(s *plan.Snapshot) {
 			s.Waiting[0].Queue, s.Queues = "q", []plan.Queue{{Name: "q", Stopped: true, Why: "it is not started"}}

@@ -65,7 +65,7 @@ func TestWhenTheNextPassIs(t *testing.T) {
 		q := newQueue(t, 2, nil, her)
 		q.cfg.Settle, q.cfg.Delta = grid.Second, grid.Hour
 		q.draining = k.drains
-		if q.shot.Waiting[1].Held = true; k.alone {
+		if q.shot.Waiting[1].Ineligible = true; k.alone {
 			q.members[her].live = grid.Dead
 		}
 		q.search.wantPass()

@@ -71,7 +71,7 @@ func (c *search) stir(s plan.Snapshot) {
 		w := &s.Waiting[i]
 		h.text(string(w.Job))
 		h.number(w.Demand.Cores())
-		h.truth(w.Held)
+		h.truth(w.Ineligible)
 	}
 	for i := range s.Nodes {
 		h.truth(s.Nodes[i].Down)
@@ -150,7 +150,7 @@ func (c *search) beginPass(s plan.Snapshot, o forecast) {
 	c.disarmGeneral(passDue) // what this look showed to be new is what it is about
 	p.own = ownPlan{snapshot: s, forecast: o, held: map[grid.JobID]bool{}, moved: map[grid.JobID]bool{}}
 	for _, w := range s.Waiting {
-		if w.Held {
+		if w.Ineligible {
 			p.own.held[w.Job] = true
 		}
 	}

@@ -114,7 +114,7 @@ func TestJobsThatStay(t *testing.T) {
 func TestAHeldJobMoves(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 1, nil, her)
-	q.shot.Waiting[0].Held = true
+	q.shot.Waiting[0].Ineligible = true
 	told(q, her, grid.Estimate{Wait: 30 * grid.Day})
 	q.pass(grid.Minute)
 	q.wants("1>peer-b")
@@ -172,7 +172,7 @@ func TestWhenPassesAre(t *testing.T) {
 		{"start", func() { q.shot.Running = append(q.shot.Running, plan.Running{Start: q.now, End: q.now + grid.Day}) }},
 		{"end", func() { q.shot.Running = q.shot.Running[:len(q.shot.Running)-1] }},
 		{"removal", func() { q.shot.Waiting = q.shot.Waiting[:1] }},
-		{"held", func() { q.shot.Waiting[0].Held = !q.shot.Waiting[0].Held }},
+		{"held", func() { q.shot.Waiting[0].Ineligible = !q.shot.Waiting[0].Ineligible }},
 		{"nodes", func() { q.shot.Nodes = append(slices.Clone(q.shot.Nodes), plan.Node{Name: "m", Down: true}) }},
 	} {
 		if !q.pass(3 * grid.Minute) {

@@ -35,7 +35,7 @@ func (s *site) snapshot() plan.Snapshot {
 			p.Running = append(p.Running, plan.Running{Job: l.s.ID.Job, Start: l.started, End: max(s.w.now+1, l.started+l.s.Limit),
 				Shares: []plan.Share{{Node: 0, Processes: n, Cores: n}}})
 		case s.tokens[l.s.ID] == "" && !l.deleted && l.hidden <= s.w.now:
-			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.s.ID.Job, Demand: l.s.Job.Demand, Limit: l.s.Limit, Held: l.held})
+			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.s.ID.Job, Demand: l.s.Job.Demand, Limit: l.s.Limit, Ineligible: l.held})
 		}
 	}
 	return p

@@ -178,7 +178,7 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	for _, e := range queue {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{
 			Job: e.spec.ID.Job, Demand: e.spec.Demand, Queue: e.spec.Queue, Limit: e.limit(), Overtaken: e.overtaken,
-			Held: s.barred(e),
+			Ineligible: s.barred(e),
 		})
 	}
 	shot.Reservations = s.kept()

@@ -23,7 +23,7 @@ func TestHolds(t *testing.T) {
 				}
 			}
 			b.later(time.Minute)
-			if shot, err := b.Snapshot(b.Context()); err != nil || shot.Waiting[0].Held != want {
+			if shot, err := b.Snapshot(b.Context()); err != nil || shot.Waiting[0].Ineligible != want {
 				t.Errorf("held %v: %+v, %v", want, shot.Waiting, err)
 			}
 		}

@@ -72,7 +72,7 @@ func TestPassedOver(t *testing.T) {
 		if len(s.Caps) != 1 || s.Caps[0].Most != 1 || !strings.Contains(s.Caps[0].Why, "not told of user alice") {
 			t.Fatalf("learned: %+v", s.Caps)
 		}
-		if w := s.Waiting[0]; w.Held || len(w.Caps) != 1 {
+		if w := s.Waiting[0]; w.Ineligible || len(w.Caps) != 1 {
 			t.Errorf("the job that was passed over: %+v", w)
 		}
 		b.far.change("a1", func(k *Job) { k.State, k.Finished, k.End = Done, control.Now(), &End{} })
@@ -96,15 +96,15 @@ func TestPassedOverAlone(t *testing.T) {
 		b.stranger("b1", "bob", 1)
 		b.stranger("b2", "bob", 1)
 		b.starts("b1")
-		if w := b.shot().Waiting[0]; w.Held {
+		if w := b.shot().Waiting[0]; w.Ineligible {
 			t.Errorf("passed over once: %+v", w)
 		}
 		b.starts("b2")
-		if w := b.shot().Waiting[0]; !w.Held || w.Why != passedOver {
+		if w := b.shot().Waiting[0]; !w.Ineligible || w.Why != passedOver {
 			t.Errorf("passed over twice: %+v", w)
 		}
 		b.later(2 * time.Hour)
-		if w := b.shot().Waiting[0]; w.Held {
+		if w := b.shot().Waiting[0]; w.Ineligible {
 			t.Errorf("two hours after it was passed over: %+v", w)
 		}
 		b.starts("a1")
@@ -125,7 +125,7 @@ func TestPassedOverByItsOwn(t *testing.T) {
 		}
 		b.starts("a1", "a3")
 		b.starts("a4")
-		if s := b.shot(); !s.Waiting[0].Held || len(s.Caps) != 0 {
+		if s := b.shot(); !s.Waiting[0].Ineligible || len(s.Caps) != 0 {
 			t.Errorf("%+v %+v", s.Waiting[0], s.Caps)
 		}
 	})
@@ -160,7 +160,7 @@ func TestPassedOverByFairshare(t *testing.T) {
 			b.stranger(id+"later", "bob", 1)
 			b.starts(id + "later")
 		}
-		if s := b.shot(); len(s.Caps) != 0 || s.Waiting[0].Held {
+		if s := b.shot(); len(s.Caps) != 0 || s.Waiting[0].Ineligible {
 			t.Errorf("learned from a fresh user: %+v, %+v", s.Caps, s.Waiting[0])
 		}
 	})
@@ -180,18 +180,18 @@ func TestPassedOverAllTheTime(t *testing.T) {
 		pass()
 		pass()
 		for n := range 100 {
-			if w := b.shot().Waiting[0]; !w.Held || w.Why != passedOver {
+			if w := b.shot().Waiting[0]; !w.Ineligible || w.Why != passedOver {
 				t.Fatalf("passed over %d times: %+v", n+2, w)
 			}
 			pass()
 		}
 		b.later(2 * time.Hour)
 		pass()
-		if w := b.shot().Waiting[0]; w.Held {
+		if w := b.shot().Waiting[0]; w.Ineligible {
 			t.Errorf("passed over once in two hours: %+v", w)
 		}
 		pass()
-		if w := b.shot().Waiting[0]; !w.Held {
+		if w := b.shot().Waiting[0]; !w.Ineligible {
 			t.Errorf("passed over twice again: %+v", w)
 		}
 	})
@@ -207,7 +207,7 @@ func TestNotPassedOverAfterAStart(t *testing.T) {
 		b.restart()
 		b.later(time.Second)
 		b.starts("b1", "b2")
-		if w := b.shot().Waiting[0]; w.Held {
+		if w := b.shot().Waiting[0]; w.Ineligible {
 			t.Errorf("a job at a limit that is told: %+v", w)
 		}
 	})

@@ -52,7 +52,7 @@ func (s *System) Snapshot(ctx context.Context) (plan.Snapshot, error) {
 		if v := s.view(e); since(v, got.number) && len(s.locals(got.Jobs, v.ID)) == 0 {
 			queue := queueOf(v.Queue, got.Listing)
 			shot.Waiting = append(shot.Waiting, plan.Waiting{
-				Job: v.ID.Job, Demand: v.Demand, Queue: queue, Limit: v.Limit, Held: v.held, Caps: shot.CapsOf(queue),
+				Job: v.ID.Job, Demand: v.Demand, Queue: queue, Limit: v.Limit, Ineligible: v.held, Caps: shot.CapsOf(queue),
 			})
 		}
 	}
@@ -80,7 +80,7 @@ func (s *System) released(b Reservation) bool {
 func waiting(l Listing, j Job, id grid.JobID) []plan.Waiting {
 	w := plan.Waiting{
 		Demand: j.Demand, Queue: queueOf(j.Queue, l), Limit: limitOf(j.Limit),
-		Priority: j.Priority, Held: j.State != Queued || j.PassedOver, Why: whyHeld(j), Caps: j.Caps,
+		Priority: j.Priority, Ineligible: j.State != Queued || j.PassedOver, Why: whyHeld(j), Caps: j.Caps,
 	}
 	list := slices.Repeat([]plan.Waiting{w}, 1+min(j.More, mostAlike))
 	list[0].Job = id

@@ -15,7 +15,7 @@ func (s *site) held(j grid.Submission) bool {
 	shot := s.snapshot()
 	for _, w := range shot.Waiting {
 		if w.Job == j.ID.Job {
-			return w.Held
+			return w.Ineligible
 		}
 	}
 	return false

@@ -31,7 +31,7 @@ func testSnapshot(t *testing.T, k Kind) {
 	if r := shot.Running[0]; r.Job != holder.ID.Job || r.Start == 0 || r.Start > shot.At+s.fuzz() || len(r.Shares) != len(s.nodes) {
 		t.Errorf("running %+v", r)
 	}
-	if w := shot.Waiting[0]; w.Job != j.ID.Job || !s.spans(w.Limit, j.Limit) || w.Demand.Cores() != 1 || w.Held {
+	if w := shot.Waiting[0]; w.Job != j.ID.Job || !s.spans(w.Limit, j.Limit) || w.Demand.Cores() != 1 || w.Ineligible {
 		t.Errorf("waiting %+v", w)
 	}
 	if start, ok := plan.Build(shot).Start(j.ID.Job); !ok || start < shot.At+50*minute {

@@ -58,7 +58,7 @@ func (o *forecast) Foresee(waiting []plan.Waiting) plan.Foresight {
 		place, ok := desks.Place{}, false
 		if n, here := o.jobs[w.Job]; here {
 			place, ok = o.planned.Place(n)
-		} else if !w.Held {
+		} else if !w.Ineligible {
 			place, ok = f.comes(w)
 		}
 		if ok {

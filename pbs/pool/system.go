@@ -157,7 +157,7 @@ func (s *System) snapshot(queue []*entry) plan.Snapshot {
 	may := openingsOf(computers, s.turns(computers))
 	for _, e := range queue {
 		shot.Waiting = append(shot.Waiting, plan.Waiting{
-			Job: e.id.Job, Demand: may.narrow(e), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Held: e.Held,
+			Job: e.id.Job, Demand: may.narrow(e), Queue: e.Queue, Limit: grid.Tick(e.Assignment.Limit), Ineligible: e.Held,
 		})
 	}
 	return shot

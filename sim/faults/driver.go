@@ -45,7 +45,7 @@ func (b *batch) snapshot(h *host) (plan.Snapshot, error) {
 			p.Running = append(p.Running, plan.Running{Job: l.sub.ID.Job, Shares: l.shares, Start: start, End: max(start+l.sub.BatchLimit(), p.At+1)})
 		case l.inReservation():
 		default:
-			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.sub.ID.Job, Demand: l.sub.Job.Demand, Limit: l.sub.Limit, Held: l.ours || l.theirs})
+			p.Waiting = append(p.Waiting, plan.Waiting{Job: l.sub.ID.Job, Demand: l.sub.Job.Demand, Limit: l.sub.Limit, Ineligible: l.ours || l.theirs})
 		}
 	}
 	p.Reservations = b.reservedNodes()
