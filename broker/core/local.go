@@ -34,8 +34,12 @@ func (c *execution) launch(j *job, why string) {
 		c.end(j, grid.Failed, fmt.Sprintf("%d attempts failed; the last: %s", j.fails, j.rec.Reason))
 		return
 	}
-	j.awaits = false
 	bound, lacks := c.bound(j)
+	if lacks != nil && lacks.MayPass() {
+		c.await(j, words(lacks)) // no other site has its reservation: it is confirmed here, or over, soon
+		return
+	}
+	j.awaits = false
 	if lacks != nil {
 		c.refuses(j, c.cfg.Self, words(lacks))
 		c.search.ready(j, words(lacks))
@@ -334,7 +338,7 @@ func (c *execution) close(j *job, why string) {
 	c.save(j, why)
 }
 
-// await keeps a job out of the batch system until the gate of its start is open.
+// await keeps a job out of the batch system until the gate of its start is open, and its reservation is confirmed.
 func (c *execution) await(j *job, why string) {
 	j.awaits = true
 	if j.rec.State != grid.Ready || j.rec.Reason != why {

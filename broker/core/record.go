@@ -84,7 +84,7 @@ type ofSearch struct {
 type ofExecution struct {
 	withdrawing grid.AttemptID          // whose Withdraw is under way; of an older attempt it does not count
 	reading     bool                    // a Collect is under way
-	awaits      bool                    // owner: it is to be launched as soon as the gate of its start is open
+	awaits      bool                    // owner: it is to be launched as soon as the gate of its start is open, and its reservation is confirmed
 	worn        bool                    // an earlier attempt has, or may have, run in the working tree, which was not made anew since
 	launched    grid.AttemptID          // the last attempt that was submitted in this life
 	misses      int                     // good listings in a row that lack the present attempt

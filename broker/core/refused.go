@@ -37,7 +37,8 @@ type alterable struct {
 
 func alterableOf(j *grid.Job) alterable { return alterable{j.Walltime, j.Queue, j.Demand.Processes()} }
 
-// refuses notes that a site would not take the job now or in a while.
+// refuses notes that a site would not take the job now or in a while. What passes by itself is no such refusal: it is waited for
+// where the job is (launch), or the site is not asked for a moment (onRefuse).
 func (c *kernel) refuses(j *job, p grid.PeerID, why string) {
 	if j.refused == nil {
 		j.refused = map[grid.PeerID]refusal{}
