@@ -129,8 +129,8 @@ func (c *ownership) declineRemoved(j *job) {
 	r := &j.rec
 	switch {
 	case r.Role != grid.Prepared || c.isHome(j) || c.gates.beforeUnpreparing(j) != open:
-	case j.giverGone != "":
-		c.decline(j, j.giverGone)
+	case j.giverGone:
+		c.decline(j, j.giverWord)
 	case c.members[r.Owner] == nil && c.members[r.Job.Home] == nil:
 		c.decline(j, "the site that offered it is no neighbour any more")
 	}

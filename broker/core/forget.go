@@ -163,7 +163,7 @@ func (c *home) meet(j *job, f Fate, e Forget) {
 		j.rec.HomeForgotten = true
 		c.save(j, why)
 	case Decline:
-		j.giverGone = why
+		j.giverGone, j.giverWord = true, why
 		c.ownership.declineRemoved(j)
 	}
 	delete(j.heirs, e.Site) // an administrator has spoken for it

@@ -61,7 +61,8 @@ type ofOwnership struct {
 	hops      uint32         // that it will have behind it at the candidate
 	known     bool           // owner: the home knows that this broker owns it
 	stalled   bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
-	giverGone string         // candidate: who offered it was forgotten, as that administrator has it; zero after a restart
+	giverGone bool           // candidate: an administrator has forgotten who offered it; not known after a restart
+	giverWord string         // candidate: what he has said
 	after     grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
 }
 
