@@ -86,11 +86,14 @@ func (o outsider) open(to site, p protocol.ID) (network.Stream, error) {
 	return o.NewStream(ctx, id, p)
 }
 
-// says sends bytes on a new stream of messages and gives it.
-func (o outsider) says(to site, frames ...[]byte) network.Stream {
+// says sends bytes on a new stream of messages and gives it. A site that has not ended the streams before it yet may refuse one more for a moment.
+func (o outsider) says(to site, frames ...[]byte) (s network.Stream) {
 	o.t.Helper()
-	s, err := o.open(to, wire.Protocol)
-	must(o.t, err)
+	eventually(o.t, "a stream of messages is refused", func() (taken bool) {
+		var err error
+		s, err = o.open(to, wire.Protocol)
+		return err == nil
+	})
 	for _, f := range frames {
 		if _, err := s.Write(f); err != nil {
 			break // it may be cut off amid what it says
