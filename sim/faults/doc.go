@@ -195,7 +195,8 @@
 //	a part that starts after an end    as a start after KILLED                   likewise
 //	  of the whole (S4)
 //	an end of the whole while a part   as an end while it runs                   likewise
-//	  runs (S4)
+//	  runs (S4)                        or two brokers of its home's name have      likewise
+//	                                   both decided of that part
 //	a reservation in no book (S3)    the site was set back, and has not asked   it may be what a part needs
 //	                                   all, or been told whom it need not
 //	what is done with it             two brokers under one name have both       neither can know of the other

@@ -213,7 +213,7 @@ func (t *truth) judgeWhole(s *site, f *fact, r *grid.Record) {
 				continue
 			}
 			lost, began = lost || part.told == grid.Lost, began || p.began > 0
-			runs := func(e start) bool { return e.runs() && !part.unseen(e, f, r.Epoch, s.w.now) }
+			runs := func(e start) bool { return e.runs() && !part.torn() && !part.unseen(e, f, r.Epoch, s.w.now) }
 			if part.told != grid.Lost && r.State != grid.Lost && slices.ContainsFunc(part.starts, runs) {
 				s.w.violate("S4", f.id, "%s is told to be %s while %s runs", f.id, r.State, p.id)
 			}

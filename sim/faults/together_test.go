@@ -171,3 +171,22 @@ func TestAPartOfWhichItsMachineForgot(t *testing.T) {
 		}
 	}
 }
+
+// The end of a whole is told while a part of it runs, of which two brokers under the name of its home have both decided.
+func TestAPartOfTwoBrokersOfOneName(t *testing.T) {
+	t.Parallel()
+	for _, both := range []bool{false, true} {
+		x := newScene(t)
+		x.two(0, 0)
+		part := x.w.truth.facts["job-1"]
+		part.starts, x.f.wished = []start{began(100, x.b, 1)}, true
+		part.acted(true)
+		if both {
+			part.acted(false)
+		}
+		x.w.truth.judgeWhole(x.a, x.f, &grid.Record{State: grid.Killed})
+		if v := x.w.result.Violation; (v == nil) != both {
+			t.Errorf("both have acted %t: %+v", both, v)
+		}
+	}
+}
