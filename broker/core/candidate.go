@@ -259,7 +259,7 @@ func (c *ownership) prepare(a *acceptance) {
 	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
 	j.rec.Hops = a.offer.Hops
 	j.certify(chain, over)
-	j.began, j.heard, j.after, j.reconciled = c.now, c.now, c.recovery.mark(a.from), true
+	j.began, j.heard, j.after, j.reconciled, j.inputsHere = c.now, c.now, c.recovery.mark(a.from), true, true
 	j.came = arrival{b.Epoch, c.cfg.Journal.Sequence}
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
 	c.sendReady(j)

@@ -35,6 +35,7 @@ type execution struct {
 		abandon(j *job, why string)
 		commit(j *job)
 		dropOffer(j *job, why string)
+		inputsLooked(j *job, missing string)
 		letGo(j *job)
 	}
 	recovery interface {

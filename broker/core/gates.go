@@ -65,6 +65,7 @@ const (
 	untilSites                  // not all sites of a co-allocated job have said so
 	untilVersion                // the other has an older version of the job
 	untilGiver                  // who gave it to an owner that has declined it may take it back
+	untilInputs                 // whether its inputs are here
 )
 
 // String is for people.
@@ -82,7 +83,7 @@ func (g gate) String() string {
 		"its result is kept here", "this journal was rolled back", "is kept back at its home",
 		"was done before", "was overtaken by a later wish of the same broker",
 		"waits until all its sites have answered", "waits until the site that has it knows of the change",
-		"waits until who gave it away takes it back, or has let go of it",
+		"waits until who gave it away takes it back, or has let go of it", "waits until this site has looked for its inputs",
 	}[g]
 }
 

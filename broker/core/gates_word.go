@@ -210,6 +210,15 @@ func (c *gates) beforeTaking(j *job, chain []grid.Certificate) gate {
 	return untilHome
 }
 
+// beforeHaving is what has to be known before a job is owned that this life found PREPARED: whether its inputs are here. They may have been dropped in a part of this
+// journal that is lost.
+func (c *gates) beforeHaving(j *job) gate {
+	if len(j.rec.Job.Inputs) == 0 || j.inputsHere || c.isHome(j) {
+		return open
+	}
+	return untilInputs
+}
+
 // beforeBelievingReady: what was READY is not in this journal. It was rolled back since, and may have owned the job.
 func (c *gates) beforeBelievingReady(ready grid.JournalID) gate {
 	if ready.Incarnation == c.cfg.Journal.Incarnation && !c.reaches(ready) {

@@ -8,6 +8,11 @@ import "gbroker/grid"
 //
 //	Offer ─► Accept ─► Refuse ─► Check ─► all are here: the search goes on
 //	                                  └► one is not:    FAILED
+//
+// So does a candidate that was started, or put back, since it was PREPARED, before it owns the job: it may have dropped them in a part of its journal that is lost.
+//
+//	Commit, or InquireReply{committed} ─► Check ─► all are here: Inquire, and it is owned
+//	                                            └► one is not:    Declined
 
 // checkInputs looks for them, where a candidate that had accepted the job refuses it.
 func (c *execution) checkInputs(j *job) {
@@ -19,6 +24,10 @@ func (c *execution) checkInputs(j *job) {
 // checked ends a job that can start nowhere. Where an attempt of it waits, its working tree is made.
 func (c *execution) checked(e Checked) {
 	j := c.job(e.Job)
+	if j != nil && j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == e.Epoch {
+		c.ownership.inputsLooked(j, e.Missing)
+		return
+	}
 	if e.Missing == "" || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.gates.beforeStart(j) != open {
 		return
 	}

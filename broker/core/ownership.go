@@ -44,6 +44,7 @@ type ownership struct {
 		beforeReclaiming() gate
 		beforeRepeating(j *job) gate
 		beforeHandingOn(j *job) gate
+		beforeHaving(j *job) gate
 		beforeTaking(j *job, chain []grid.Certificate) gate
 		beforeTakingBack(j *job, m wire.Declined) gate
 		beforeVerdict() gate

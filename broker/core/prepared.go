@@ -52,6 +52,9 @@ func (c *ownership) onCommit(from grid.PeerID, m wire.Commit) {
 			c.send(from, wire.Error{Of: wire.KindCommit, Job: m.Handoff.Job, Why: "the certificate of this commit proves nothing"})
 			return
 		}
+		if c.looksForInputs(j) {
+			return // it is said again
+		}
 		c.own(j, chain, m.Cancel)
 		c.send(from, c.owned(j, m.Handoff))
 	case j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == m.Handoff.Epoch:
@@ -93,7 +96,7 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 		}
 		owner := j.rec.Owner
 		chain := c.given(j, m.Certificate)
-		if c.gates.beforeTaking(j, chain) != open {
+		if c.gates.beforeTaking(j, chain) != open || c.looksForInputs(j) {
 			return
 		}
 		c.own(j, chain, m.Cancel)
@@ -109,6 +112,26 @@ func (c *ownership) onInquireReply(from grid.PeerID, m wire.InquireReply) {
 		// It has lost its journal, or what it did with the offer: it can neither commit nor withdraw it any more.
 		c.decline(j, "its owner does not know it any more")
 		c.recovery.askOwner(j)
+	}
+}
+
+// looksForInputs tells that a job is not owned yet, as its inputs are looked for.
+func (c *ownership) looksForInputs(j *job) bool {
+	if c.gates.beforeHaving(j) == open {
+		return false
+	}
+	c.emit(Check{Job: j.rec.Job.ID, Epoch: j.rec.Handoff.Epoch, Files: j.rec.Job.Inputs})
+	return true
+}
+
+// inputsLooked: the inputs of a job that is PREPARED are here, and its owner is asked again; or one is not, and it is declined.
+func (c *ownership) inputsLooked(j *job, missing string) {
+	switch {
+	case missing == "":
+		j.inputsHere = true
+		c.preparedDue(j)
+	case c.gates.beforeDeclining(j) == open:
+		c.decline(j, "its inputs are not here any more: "+clip(missing))
 	}
 }
 

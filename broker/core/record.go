@@ -55,15 +55,16 @@ type job struct {
 type ofOwnership struct {
 	began grid.Tick // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
-	pullBegan grid.Tick
-	heard     grid.Tick      // last word of the candidate (owner) or of the owner (home)
-	committed bool           // owner: Commit was said
-	hops      uint32         // that it will have behind it at the candidate
-	known     bool           // owner: the home knows that this broker owns it
-	stalled   bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
-	giverGone bool           // candidate: an administrator has forgotten who offered it; not known after a restart
-	giverWord string         // candidate: what he has said
-	after     grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
+	pullBegan  grid.Tick
+	heard      grid.Tick      // last word of the candidate (owner) or of the owner (home)
+	committed  bool           // owner: Commit was said
+	hops       uint32         // that it will have behind it at the candidate
+	known      bool           // owner: the home knows that this broker owns it
+	stalled    bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
+	inputsHere bool           // candidate: its inputs are here; not known after a restart
+	giverGone  bool           // candidate: an administrator has forgotten who offered it; not known after a restart
+	giverWord  string         // candidate: what he has said
+	after      grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
 }
 
 // ofSearch is what is needed to find its place.

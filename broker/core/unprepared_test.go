@@ -90,3 +90,39 @@ func TestWhatWasPreparedByWhoIsForgotten(t *testing.T) {
 		}
 	}
 }
+
+// A site was put back to when it was PREPARED, and had declined the job since and dropped its files: it looks for them before it owns it.
+// (gsim faults, seed 1795969202090275: it was FAILED after 20 attempts.)
+func TestWhatWasPreparedMayLackItsInputs(t *testing.T) {
+	t.Parallel()
+	for _, missing := range []string{"", "data"} {
+		for _, asked := range []bool{false, true} {
+			c, j := preparedHere()
+			j.rec.Job.Inputs = grid.Manifest{{Path: "data", Size: 3, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
+			j.digest = grid.Hash{}
+			c.Step(c.now+1, Reconciled{All: true, Jobs: []grid.JobID{j.rec.Job.ID}})
+			b := c.ownership.preparedHandoff(j)
+			given := certificate(j.rec.Job, her, b.Epoch.Hop, me)
+			word := wire.Message(wire.Commit{Handoff: b, Certificate: given})
+			if asked {
+				word = wire.InquireReply{Handoff: b, Verdict: wire.VerdictCommitted, Owner: me, Certificate: given}
+			}
+			effects := c.Step(c.now+1, Message{her, word})
+			for range 3 { // a word of before the start is asked about
+				if _, looks := only[Check](effects); looks || len(sentTo(effects, her)) == 0 {
+					break
+				}
+				effects = c.Step(c.now+1, Message{her, wire.InquireReply{Handoff: b, Verdict: wire.VerdictCommitted, Owner: me, Certificate: given}})
+			}
+			looks, _ := only[Check](effects)
+			if j.rec.Role != grid.Prepared || looks.Epoch != b.Epoch || len(looks.Files) != 1 {
+				t.Fatalf("asked %t: it is %s before it has looked, and looks for %+v", asked, j.rec.Role, looks)
+			}
+			said := sentTo(c.Step(c.now+1, Checked{Job: looks.Job, Epoch: looks.Epoch, Missing: missing}), her)
+			c.Step(c.now+1, Message{her, wire.InquireReply{Handoff: b, Verdict: wire.VerdictCommitted, Owner: me, Certificate: given}})
+			if want := map[bool]grid.Role{true: grid.Owning, false: grid.Declined}[missing == ""]; j.rec.Role != want {
+				t.Errorf("asked %t, missing %q: it is %s, and said %+v", asked, missing, j.rec.Role, said)
+			}
+		}
+	}
+}

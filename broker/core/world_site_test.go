@@ -206,6 +206,8 @@ func (s *site) do(e Effect) {
 		s.later(2, ev)
 	case Fetch:
 		w.after(20, func() { s.fetch(e) })
+	case Check:
+		s.later(2, Checked{Job: e.Job, Epoch: e.Epoch})
 	case Collect:
 		s.outputs[e.Job.ID] = true
 		s.later(3, Collected{Job: e.Job.ID, Epoch: e.Epoch, Outputs: grid.Manifest{{Path: "stdout"}}})
