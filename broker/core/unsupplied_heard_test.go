@@ -21,13 +21,7 @@ func TestARunWhoseOwnerShowsNoCertificates(t *testing.T) {
 		if r.State = state; state == grid.Ready {
 			r.Job = whole
 		}
-		c := signed(r)
-		c.stamp = 50
-		c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
-		c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
-		c.Step(c.now+1, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: known.ID, Epoch: grid.Epoch{Term: 40}}}}})
-		c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
-		c.Step(c.now+1, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: known.ID, Epoch: grid.Epoch{Term: 40}}}}})
+		c := raisedSince(r)
 		j := c.jobs[known.ID]
 		if j.rec.Epoch.Term != 40 {
 			t.Fatal(j.rec.Epoch)
@@ -97,45 +91,32 @@ func TestAnAlterationIsNotTakenBackByAnHeir(t *testing.T) {
 	}
 }
 
-// c runs it as it was before it was altered: his run is the job's, whichever version his certificates are over.
+// c runs it as it was before it was altered, when its files were to come or had come: his run is the job's, whichever version his certificates are over.
 func TestARunOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
-	for _, alter := range []bool{false, true} {
+	alter := func(c *Core, whole grid.Job) {
+		longer := 2 * grid.Tick(grid.Hour)
+		c.Step(c.now+1, Alter{Token: 3, Job: whole.ID, To: grid.Alteration{Walltime: &longer}, By: "alice"})
+	}
+	upload := func(c *Core, whole grid.Job) {
+		c.Step(c.now+1, Uploaded{Token: 1, Job: whole.ID, Inputs: whole.Inputs})
+	}
+	for name, does := range map[string][]func(*Core, grid.Job){
+		"not altered": {upload}, "altered before its files came": {alter, upload}, "altered since": {upload, alter},
+	} {
 		c, known, whole := withoutFiles(false, false)
 		j := c.jobs[known.ID]
 		j.recovered = false
-		if alter {
-			longer := 2 * grid.Tick(grid.Hour)
-			c.Step(c.now+1, Alter{Token: 3, Job: known.ID, To: grid.Alteration{Walltime: &longer}, By: "alice"})
+		for _, do := range does {
+			do(c, whole)
 		}
-		c.Step(c.now+1, Uploaded{Token: 1, Job: known.ID, Inputs: whole.Inputs})
 		chain := []grid.Certificate{certificate(whole, me, 5, her), certificate(whole, her, 7, him)}
 		report := wire.Report{Job: known.ID, Epoch: grid.Epoch{Term: 1, Hop: 7}, Number: 4, State: grid.Running, Attempt: 1, Certificates: chain, Version: wire.JobDigest(whole)}
 		report.Started.Known = true
 		c.Step(c.now+1, Message{him, report})
-		c.Step(c.now+1, Message{him, wire.Recalled{Job: whole, Epoch: report.Epoch, Owning: true, Certificates: chain}})
-		c.Step(c.now+1, Message{him, report})
 		if j.rec.State != grid.Running {
-			t.Errorf("altered %t: it runs at c, and is %s: %s", alter, j.rec.State, j.rec.Reason)
+			t.Errorf("%s: it runs at c, and is %s: %s", name, j.rec.State, j.rec.Reason)
 		}
-	}
-}
-
-// Likewise where it is altered when its files have come.
-func TestARunOfAnOlderVersionWhereTheFilesAreHere(t *testing.T) {
-	t.Parallel()
-	c, known, whole := withoutFiles(false, false)
-	j := c.jobs[known.ID]
-	j.recovered = false
-	c.Step(c.now+1, Uploaded{Token: 1, Job: known.ID, Inputs: whole.Inputs})
-	longer := 2 * grid.Tick(grid.Hour)
-	c.Step(c.now+1, Alter{Token: 3, Job: known.ID, To: grid.Alteration{Walltime: &longer}, By: "alice"})
-	chain := []grid.Certificate{certificate(whole, me, 5, her), certificate(whole, her, 7, him)}
-	report := wire.Report{Job: known.ID, Epoch: grid.Epoch{Term: 1, Hop: 7}, Number: 4, State: grid.Running, Attempt: 1, Certificates: chain, Version: wire.JobDigest(whole)}
-	report.Started.Known = true
-	c.Step(c.now+1, Message{him, report})
-	if j.rec.State != grid.Running {
-		t.Errorf("it is %s: %s", j.rec.State, j.rec.Reason)
 	}
 }
 

@@ -8,6 +8,19 @@ import (
 	"gbroker/wire"
 )
 
+// raisedSince is a home that was put back to this record, and is told by b, which has let the job go, that its term was raised to 40 since. The others have not spoken.
+func raisedSince(r grid.Record) *Core {
+	c := signed(r)
+	c.stamp = 50
+	c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
+	c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
+	word := Message{her, wire.Recounted{Traces: []wire.Trace{{Job: r.Job.ID, Epoch: grid.Epoch{Term: 40}}}}}
+	c.Step(c.now+1, word)
+	c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
+	c.Step(c.now+1, word) // he is asked again
+	return c
+}
+
 // withoutFiles is a home that was put back to before the files of a job had come, and two versions of that: as it is here, and with its files. Its term was raised
 // to 40 in the branch that is lost: b has let it go as it was.
 func withoutFiles(rerunnable, cancel bool) (c *Core, known, whole grid.Job) {
@@ -18,13 +31,7 @@ func withoutFiles(rerunnable, cancel bool) (c *Core, known, whole grid.Job) {
 	whole.Inputs = grid.Manifest{{Path: "in", Size: 3, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
 	r := ready(known)
 	r.State, r.CancelRequested = grid.StageIn, cancel
-	c = signed(r)
-	c.stamp = 50
-	c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
-	c.recovery.rolledBack("a test", grid.JournalID{Incarnation: 1, Sequence: 90})
-	c.Step(c.now+1, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: known.ID, Epoch: grid.Epoch{Term: 40}}}}})
-	c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
-	c.Step(c.now+1, Message{her, wire.Recounted{Traces: []wire.Trace{{Job: known.ID, Epoch: grid.Epoch{Term: 40}}}}})
+	c = raisedSince(r)
 	c.Step(c.now+1, Message{him, wire.Recounted{}})
 	c.Step(c.now+1, Message{it, wire.Recounted{}})
 	return c, known, whole
