@@ -40,3 +40,21 @@ func TestAnHeirWhoGetsItAfterHisWord(t *testing.T) {
 		}
 	}
 }
+
+// So it is where the user has altered the job since: they are over the version that b had.
+func TestAnHeirOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	r := given()
+	older := r.Job
+	c := signed(r)
+	c.Step(c.now+1, Forget{Site: him, Fenced: true, By: "root"})
+	j := c.jobs[older.ID]
+	pass(c, 2*silence*c.cfg.Digest)
+	heirsSay(c, older.ID)
+	j.rec.Job.Walltime, j.digest = older.Walltime+grid.Minute, grid.Hash{}
+	chain := []grid.Certificate{certificate(older, me, 5, him), certificate(older, him, 7, her), certificate(older, her, 9, it)}
+	c.Step(c.now+1, Message{her, wire.Moved{Job: older.ID, Certificates: chain, Version: wire.JobDigest(older)}})
+	if !j.heirs[it] {
+		t.Errorf("waited for: %v", j.heirs)
+	}
+}

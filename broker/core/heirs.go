@@ -101,16 +101,14 @@ func (c *recovery) hadOnce(j *job, at grid.PeerID, epoch grid.Epoch) {
 }
 
 // heirNamed: certificates tell who has got a job since its term was raised, by what the home knew then. He may have said before that there was
-// nothing with him, and is asked anew; who is no member can be asked nothing, and was not when the term was raised. Where the files of the job are to come again,
-// they are over a version that this home does not have, as they say.
+// nothing with him, and is asked anew; who is no member can be asked nothing, and was not when the term was raised. They are over the version that he had, or the
+// one here.
 func (c *recovery) heirNamed(j *job, version grid.Hash, certificates []grid.Certificate) {
-	last, over := certificates[len(certificates)-1], j.sum()
-	if j.unsupplied() {
-		over = version
-	}
+	last := certificates[len(certificates)-1]
+	over := func(v grid.Hash) bool { return c.ownership.unproven(&j.rec.Job, v, certificates) == believed }
 	later := j.awaitsHeirs() && j.rec.RaisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
 	switch {
-	case !later || last.To == c.cfg.Self || c.ownership.unproven(&j.rec.Job, over, certificates) != believed:
+	case !later || last.To == c.cfg.Self || !over(version) && !over(j.sum()):
 	case c.members[last.To] == nil:
 		c.heirLost(j, c.nameOf(last.To)+" has got it, and is no neighbour")
 	case j.heirs != nil:
