@@ -39,9 +39,7 @@ func (b *Broker) write(ctx context.Context, journal Journal, w *core.Write) erro
 // raise tells what is wrong with this broker as a whole.
 func (b *Broker) raise(e core.Alarm) {
 	b.alarm.Store(&e.Text)
-	if e.Text != "" {
-		b.ports.Log.Error("this broker needs its administrator", zap.String("why", e.Text))
-	}
+	b.ports.Log.Error("this broker needs its administrator", zap.String("why", e.Text))
 	if e.Halted { // members connected to both answer this one alone: so the other hears of it too, and stops
 		b.meetAgain()
 	}
@@ -54,12 +52,12 @@ func (b *Broker) meetAgain() {
 	}
 }
 
-// Alarm is what is wrong with this broker as a whole, and what to do; "" is nothing.
-func (b *Broker) Alarm() string {
+// Alarm is what is wrong with this broker as a whole, and what to do; false is nothing.
+func (b *Broker) Alarm() (text string, stands bool) {
 	if a := b.alarm.Load(); a != nil {
-		return *a
+		return *a, true
 	}
-	return ""
+	return "", false
 }
 
 // Forget decides about the jobs of a site that will not come back; with dry it only

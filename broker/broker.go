@@ -116,7 +116,7 @@ func (b *Broker) life(ctx context.Context, first bool) error {
 	}
 	b.journal.Store(&journal)
 	b.state.Store(&state)
-	b.raise(core.Alarm{}) // this Core raises its own
+	b.alarm.Store(nil) // this Core raises its own
 	cfg := b.cfg
 	if cfg.Seen, err = journal.Peers(ctx); err != nil {
 		return fmt.Errorf("loading the journal: %w", err)

@@ -57,6 +57,8 @@ func (b *Broker) dispatch(ctx context.Context, e core.Effect, pauses uint64) {
 		b.displaced(e)
 	case core.Alarm:
 		b.raise(e)
+	case core.AlarmOver:
+		b.alarm.Store(nil)
 	case core.Note:
 		b.ports.Log.Info("note", zap.String("text", e.Text), zap.String("job", string(e.Job)), zap.String("peer", string(e.Peer)))
 	}

@@ -144,13 +144,6 @@ func TestEffectsThatAreDoneAtOnce(t *testing.T) {
 	if b.dispatch(ctx, displace, 0); gone != "2 3.5" {
 		t.Errorf("displaced are %s", gone)
 	}
-	b.dispatch(ctx, core.Alarm{Text: "look"}, 0)
-	if b.Alarm() != "look" {
-		t.Errorf("the alarm is %q", b.Alarm())
-	}
-	if b.dispatch(ctx, core.Alarm{}, 0); b.Alarm() != "" {
-		t.Errorf("the alarm that is over is %q", b.Alarm())
-	}
 	b.dispatch(ctx, core.Note{Text: "a word"}, 0)
 	b.dispatch(ctx, core.ShowAccuracy{}, 0)
 	if b.accuracy.Load() == nil {

@@ -133,10 +133,11 @@ func (s *site) alarm() string { return strings.Join(s.alarms(), "; ") }
 
 func (s *site) alarms() []string {
 	all := []string{}
-	for _, text := range []string{s.broker.Alarm(), s.shortage()} {
-		if text != "" {
-			all = append(all, text)
-		}
+	if text, stands := s.broker.Alarm(); stands {
+		all = append(all, text)
+	}
+	if text := s.shortage(); text != "" {
+		all = append(all, text)
 	}
 	for _, p := range []*atomic.Pointer[string]{&s.trouble, &s.stale} {
 		if text := p.Load(); text != nil {

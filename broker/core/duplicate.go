@@ -34,7 +34,7 @@ func (c *recovery) stopped(ev Event) {
 		return
 	}
 	if _, goesOn := e.(Resume); goesOn {
-		c.emit(Alarm{})
+		c.emit(AlarmOver{})
 		c.emit(Answer{Token: e.token(), Asked: c.allNames()})
 		c.emit(Restart{})
 		return

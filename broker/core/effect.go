@@ -167,11 +167,15 @@ type Saw struct {
 // comes after the saves, and before any other effect.
 type KeepTold struct{ Record grid.Record }
 
-// Alarm tells what is wrong with this broker as a whole, and what to do; "" is over.
+// Alarm tells what is wrong with this broker as a whole, and what to do. It stands until another takes its place, or
+// AlarmOver.
 type Alarm struct {
 	Text   string
 	Halted bool // nothing is done any more until an administrator says so
 }
+
+// AlarmOver ends the alarm that stands.
+type AlarmOver struct{}
 
 // Restart ends this Core: another is made from the journal.
 type Restart struct{}
@@ -225,6 +229,7 @@ func (Delivered) effect()    {}
 func (Saw) effect()          {}
 func (KeepTold) effect()     {}
 func (Alarm) effect()        {}
+func (AlarmOver) effect()    {}
 func (Restart) effect()      {}
 func (Fail) effect()         {}
 func (Note) effect()         {}

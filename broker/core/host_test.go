@@ -199,7 +199,7 @@ func TestRoutesOfSlowEffects(t *testing.T) {
 			t.Errorf("%T: %v %v %v", c.effect, key, ends, slow)
 		}
 	}
-	for _, e := range []Effect{Save{}, Send{}, Answer{}, Show{}, Alarm{}, Note{}} {
+	for _, e := range []Effect{Save{}, Send{}, Answer{}, Show{}, Alarm{}, AlarmOver{}, Note{}} {
 		if _, _, slow := Route(e); slow {
 			t.Errorf("%T is at once", e)
 		}

@@ -206,7 +206,7 @@ func TestRecoveryAlone(t *testing.T) {
 		t.Fatal("it goes on as if nothing had been")
 	}
 	a.want(Message{her, wire.Recounted{}}, "Alarm")
-	a.want(Message{him, wire.Recounted{}}, "Save, Save, Alarm, Note, pursueCancel 1")
+	a.want(Message{him, wire.Recounted{}}, "Save, Save, AlarmOver, Note, pursueCancel 1")
 	if m.recounting() {
 		t.Fatal("all have answered, and it waits")
 	}

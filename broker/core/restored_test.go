@@ -184,15 +184,20 @@ func TestTheAlarmOfARollbackCountsDown(t *testing.T) {
 	for _, k := range []struct {
 		ev    Event
 		alarm string
+		over  bool
 	}{
-		{Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: c.cfg.Journal.Incarnation, Sequence: c.cfg.Journal.Sequence + 50}}}}, "asking neighbours (3 of 3 left: b, c, d)"},
-		{Message{him, wire.Recounted{}}, "asking neighbours (2 of 3 left: b, d)"},
-		{Message{it, wire.Recounted{}}, "asking neighbours (1 of 3 left: b)"},
-		{Message{her, wire.Recounted{}}, ""},
+		{Message{her, wire.Seen{Journals: []grid.JournalID{{Incarnation: c.cfg.Journal.Incarnation, Sequence: c.cfg.Journal.Sequence + 50}}}}, "asking neighbours (3 of 3 left: b, c, d)", false},
+		{Message{him, wire.Recounted{}}, "asking neighbours (2 of 3 left: b, d)", false},
+		{Message{it, wire.Recounted{}}, "asking neighbours (1 of 3 left: b)", false},
+		{Message{her, wire.Recounted{}}, "", true},
 	} {
-		a, raised := only[Alarm](c.Step(1_000_002, k.ev))
-		if !raised || !strings.Contains(a.Text, k.alarm) || (k.alarm == "") != (a.Text == "") {
+		effects := c.Step(1_000_002, k.ev)
+		a, raised := only[Alarm](effects)
+		if raised == k.over || !strings.Contains(a.Text, k.alarm) {
 			t.Errorf("%+v: the alarm is %q, and should say %q", k.ev, a.Text, k.alarm)
+		}
+		if _, over := only[AlarmOver](effects); over != k.over {
+			t.Errorf("%+v: the alarm is over: %t", k.ev, over)
 		}
 	}
 }

@@ -297,7 +297,7 @@ func (c *recovery) settle() {
 		}
 	}
 	c.settleParts()
-	c.emit(Alarm{})
+	c.emit(AlarmOver{})
 	c.disarmGeneral(recountDue)
 	c.note("", "", "the journal was rolled back, and all neighbours were asked: going on")
 }

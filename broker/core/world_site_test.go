@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -173,7 +172,9 @@ func (s *site) do(e Effect) {
 	case Fail:
 		w.t.Fatalf("%s: %v\n%s", s.name, e.Err, w.story(""))
 	case Alarm:
-		w.say(s, "alarm: %s", cmp.Or(e.Text, "over"))
+		w.say(s, "alarm: %s", e.Text)
+	case AlarmOver:
+		w.say(s, "alarm: over")
 	case Send:
 		w.send(s, e)
 	case Answer:

@@ -39,9 +39,7 @@ func (h *broker) do(e core.Effect) {
 			h.r.fail(fmt.Errorf("%s answers a user: %w", h.prefix, e.Err))
 		}
 	case core.Alarm:
-		if e.Text != "" {
-			h.r.fail(fmt.Errorf("%s raises an alarm: %s", h.prefix, e.Text))
-		}
+		h.r.fail(fmt.Errorf("%s raises an alarm: %s", h.prefix, e.Text))
 	}
 }
 

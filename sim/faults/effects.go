@@ -46,6 +46,9 @@ func (h *host) dispatch(e core.Effect, pauses uint64) {
 		if h.halted = e.Halted; e.Halted {
 			h.later(30*grid.Second, s.relieve)
 		}
+	case core.AlarmOver:
+		w.tell(s, "the alarm is over")
+		h.halted = false
 	case core.Fail:
 		w.violate("S9", "", "%s: %v", s.facts.Name, e.Err)
 	case core.Note:
