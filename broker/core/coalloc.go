@@ -136,7 +136,7 @@ type wholes interface {
 	beforeAllBegun(begun, of int) gate
 	beforeReleasingAgain() gate
 	offset(t grid.Tick) grid.Tick
-	savesGo() bool
+	beforeSaving(to grid.AllocationState) gate
 }
 
 // reachable is a site that a whole may use, or why not.
@@ -146,17 +146,6 @@ type reachable struct {
 	refusal *grid.Refusal
 	link    float64   // round trip, in seconds; 0 is not known
 	facts   grid.Site // as it told them last
-}
-
-// ending is what becomes of a whole.
-type ending struct {
-	state    grid.State
-	why      string
-	hasExit  bool
-	exitCode int
-	signal   int
-	usage    grid.Usage
-	finished grid.Tick
 }
 
 // allocation is what is known of a whole: on disk, and of what was said.
@@ -352,7 +341,9 @@ func (s *coallocation) become(a *allocation, to grid.AllocationState, why string
 			}
 		}
 	}
-	s.save(a, why)
+	if s.wholes.beforeSaving(to) == open {
+		s.save(a, why)
+	}
 }
 
 func (s *coallocation) save(a *allocation, why string) {

@@ -9,6 +9,17 @@ import (
 	"gbroker/wire"
 )
 
+// ending is what becomes of a whole.
+type ending struct {
+	state    grid.State
+	why      string
+	hasExit  bool
+	exitCode int
+	signal   int
+	usage    grid.Usage
+	finished grid.Tick
+}
+
 // abandon gives the round up, if there is one. It is on disk before anything is taken back.
 func (s *coallocation) abandon(a *allocation, why string) {
 	s.become(a, grid.GivingUp, why)

@@ -100,16 +100,16 @@ func (f *fakeWholes) placeLien(_ grid.JobID, p *grid.AllocatedPart) *grid.Refusa
 	return f.poor
 }
 
-func (f *fakeWholes) beforeRound(grid.JobID) gate         { return f.shut }
-func (f *fakeWholes) pursue(grid.JobID)                   { f.did("pursue") }
-func (f *fakeWholes) beforeCancel(grid.JobID) gate        { return f.shut }
-func (f *fakeWholes) unheard(grid.JobID, grid.State) bool { return false }
-func (f *fakeWholes) beforeConfirming(n, of int) gate     { return f.rules.beforeConfirming(n, of) }
-func (f *fakeWholes) beforeGo(n, of int) gate             { return f.rules.beforeGo(n, of) }
-func (f *fakeWholes) beforeAllBegun(n, of int) gate       { return f.rules.beforeAllBegun(n, of) }
-func (f *fakeWholes) beforeReleasingAgain() gate          { return f.rules.beforeReleasingAgain() }
-func (f *fakeWholes) offset(t grid.Tick) grid.Tick        { return f.rules.offset(t) }
-func (f *fakeWholes) savesGo() bool                       { return f.rules.savesGo() }
+func (f *fakeWholes) beforeRound(grid.JobID) gate               { return f.shut }
+func (f *fakeWholes) pursue(grid.JobID)                         { f.did("pursue") }
+func (f *fakeWholes) beforeCancel(grid.JobID) gate              { return f.shut }
+func (f *fakeWholes) unheard(grid.JobID, grid.State) bool       { return false }
+func (f *fakeWholes) beforeConfirming(n, of int) gate           { return f.rules.beforeConfirming(n, of) }
+func (f *fakeWholes) beforeGo(n, of int) gate                   { return f.rules.beforeGo(n, of) }
+func (f *fakeWholes) beforeAllBegun(n, of int) gate             { return f.rules.beforeAllBegun(n, of) }
+func (f *fakeWholes) beforeReleasingAgain() gate                { return f.rules.beforeReleasingAgain() }
+func (f *fakeWholes) offset(t grid.Tick) grid.Tick              { return f.rules.offset(t) }
+func (f *fakeWholes) beforeSaving(to grid.AllocationState) gate { return f.rules.beforeSaving(to) }
 func (f *fakeWholes) makePart(j grid.Job) {
 	f.did("make %s", j.ID[len(theWhole)+1:])
 	f.records[j.ID] = &grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: "a"}}

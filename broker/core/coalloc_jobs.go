@@ -29,7 +29,7 @@ type wholeJobs struct {
 		beforeKilled(j *job, end grid.State) gate
 		beforeStart(j *job) gate
 		offset(t grid.Tick) grid.Tick
-		savesGo() bool
+		beforeSaving(to grid.AllocationState) gate
 	}
 	home interface {
 		accept(of *job)
@@ -327,9 +327,9 @@ func (w *wholeJobs) unheard(id grid.JobID, end grid.State) bool {
 	return hold != open
 }
 
-func (w *wholeJobs) beforeConfirming(n, of int) gate { return w.gates.beforeConfirming(n, of) }
-func (w *wholeJobs) beforeGo(n, of int) gate         { return w.gates.beforeGo(n, of) }
-func (w *wholeJobs) beforeAllBegun(n, of int) gate   { return w.gates.beforeAllBegun(n, of) }
-func (w *wholeJobs) beforeReleasingAgain() gate      { return w.gates.beforeReleasingAgain() }
-func (w *wholeJobs) offset(t grid.Tick) grid.Tick    { return w.gates.offset(t) }
-func (w *wholeJobs) savesGo() bool                   { return w.gates.savesGo() }
+func (w *wholeJobs) beforeConfirming(n, of int) gate           { return w.gates.beforeConfirming(n, of) }
+func (w *wholeJobs) beforeGo(n, of int) gate                   { return w.gates.beforeGo(n, of) }
+func (w *wholeJobs) beforeAllBegun(n, of int) gate             { return w.gates.beforeAllBegun(n, of) }
+func (w *wholeJobs) beforeSaving(to grid.AllocationState) gate { return w.gates.beforeSaving(to) }
+func (w *wholeJobs) beforeReleasingAgain() gate                { return w.gates.beforeReleasingAgain() }
+func (w *wholeJobs) offset(t grid.Tick) grid.Tick              { return w.gates.offset(t) }

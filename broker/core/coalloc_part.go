@@ -157,11 +157,7 @@ func (s *coallocation) gather(a *allocation) {
 	}
 	if s.wholes.beforeGo(count(list, hasArrived), len(list)) == open {
 		a.rec.Go = s.wholes.instant()
-		if s.wholes.savesGo() {
-			s.become(a, grid.Going, "all parts have arrived: go")
-		} else {
-			a.rec.State = grid.Going
-		}
+		s.become(a, grid.Going, "all parts have arrived: go")
 		return
 	}
 	s.sooner(a)

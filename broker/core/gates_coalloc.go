@@ -76,5 +76,10 @@ func (c *gates) offset(t grid.Tick) grid.Tick {
 	return t
 }
 
-// savesGo tells that GO is on disk before it is said.
-func (c *gates) savesGo() bool { return !c.without(GoUnsaved) }
+// beforeSaving is what has to be known before a round that has come to a state is saved: nothing, as every state is on disk before anything is said in it.
+func (c *gates) beforeSaving(to grid.AllocationState) gate {
+	if to == grid.Going && c.without(GoUnsaved) {
+		return untilSites
+	}
+	return open
+}

@@ -48,7 +48,7 @@ func TestEachRuleHasItsSwitch(t *testing.T) {
 		"what users were told is read":                        {EndsUntold, func(g *gates) bool { return len(told(g)) == 1 }},
 		"a release is repeated":                               {ReleaseNotRepeated, func(g *gates) bool { return g.beforeReleasingAgain() == open }},
 		"another clock counts as it goes":                     {ClockOffsetIgnored, func(g *gates) bool { return g.offset(5) == 5 }},
-		"that parts go is saved first":                        {GoUnsaved, func(g *gates) bool { return g.savesGo() }},
+		"that parts go is saved first":                        {GoUnsaved, func(g *gates) bool { return g.beforeSaving(grid.Going) == open }},
 		"a commit is repeated":                                {CommitNotRepeated, func(g *gates) bool { return g.beforeRepeating(said) == open }},
 		"a job that its owner does not know is not taken":     {UnknownTakenBack, func(g *gates) bool { return g.beforeReclaiming() == untilForgotten }},
 		"a commit of what was not prepared makes no owner":    {CommitCreates, func(g *gates) bool { return g.beforeOwning(there, her, commit, grid.JournalID{}) == forAnother }},
