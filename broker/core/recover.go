@@ -98,11 +98,11 @@ func (c *recovery) recoverOwned(j *job) {
 			c.ownership.letGo(j)
 			return
 		case !j.rec.CancelRequested:
-			c.search.undecide(j)
-			if j.rec.Altered != nil { // the new version is made when the job might start: until then it may be elsewhere as it was
-				j.awaits = true
+			// A part at its site has its place. The new version of a job is made when that might start: until then it may be elsewhere as it was.
+			if j.awaits = j.rec.Altered != nil || j.rec.Job.Part != nil && !c.isHome(j); j.awaits {
 				c.backoff(j, onHandoff)
 			}
+			c.search.undecide(j)
 		}
 	case grid.Moving:
 		c.recoverMoving(j)

@@ -19,7 +19,8 @@ func TestWhatANewLifeDoesFirst(t *testing.T) {
 	replaced := func(t grid.Tenure) grid.Tenure { t.Superseded = grid.Epoch{Term: 2}; return t }
 	here, elsewhere := jobOf(me, "a", "1"), jobOf(her, "b", "1")
 	part := here
-	part.Part = &grid.Part{Of: "a.whole"}
+	guest := elsewhere
+	part.Part, guest.Part = &grid.Part{Of: "a.whole"}, &grid.Part{Of: "b.whole"}
 	upload := func(in grid.Tick) string { return fmt.Sprintf("timer %d in %d", onUpload, in) }
 	k := kernelOf(&others{})
 	for name, c := range map[string]struct {
@@ -38,6 +39,7 @@ func TestWhatANewLifeDoesFirst(t *testing.T) {
 		"a part, files to come":          {grid.Record{Job: part, Tenure: owned, State: grid.StageIn}, upload(1)},
 		"without a place":                {grid.Record{Job: here, Tenure: owned, State: grid.Ready}, "undecide 1"},
 		"without a place, elsewhere":     {grid.Record{Job: elsewhere, Tenure: owned, State: grid.Ready}, "undecide 1, awaitHome 1"},
+		"a part at its site":             {grid.Record{Job: guest, Tenure: owned, State: grid.Ready}, fmt.Sprintf("undecide 1, awaitHome 1, timer %d in %d", onHandoff, k.cfg.Retry)},
 		"without a place, cancelled":     {grid.Record{Job: here, Tenure: owned, State: grid.Ready, CancelRequested: true}, "pursueCancel 1"},
 		"without a place, altered":       {grid.Record{Job: here, Tenure: owned, State: grid.Ready, AtHome: grid.AtHome{Altered: &grid.Alteration{}}}, "undecide 1, " + fmt.Sprintf("timer %d", onHandoff)},
 		"without a place, superseded":    {grid.Record{Job: elsewhere, Tenure: replaced(owned), State: grid.Ready}, "letGo 1"},

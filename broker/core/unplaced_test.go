@@ -20,8 +20,8 @@ func partHere(role grid.Role, owner grid.PeerID) grid.Record {
 	return r
 }
 
-// A part waits at its site for the gate of its start, and the journal is put back to that: it may have been submitted since. Its home is not
-// told that it has failed before its control directory was read.
+// A part waits at its site for the gate of its start, and the journal is put back to that: it may have been submitted since. It starts,
+// and does not fail, when its control directory has said that it was not.
 func TestAPartThatMayHaveStarted(t *testing.T) {
 	t.Parallel()
 	for _, submitted := range []bool{false, true} {
@@ -40,8 +40,13 @@ func TestAPartThatMayHaveStarted(t *testing.T) {
 		}
 		effects := c.Step(c.now+1, e)
 		_, probes := only[Probe](effects)
-		if j := c.jobs[r.Job.ID].rec; (j.State == grid.Assigned && probes) != submitted || (j.End == grid.Failed) == submitted {
-			t.Errorf("submitted %t: it is %v, and ends %v", submitted, j.State, j.End)
+		j := c.jobs[r.Job.ID]
+		if (j.rec.State == grid.Assigned && probes) != submitted || j.rec.End != 0 {
+			t.Errorf("submitted %t: it is %v, and ends %v", submitted, j.rec.State, j.rec.End)
+		}
+		ack := wire.ReportAck{Job: r.Job.ID, Epoch: j.rec.Epoch, Number: j.rec.Report}
+		if _, launched := only[Launch](append(c.Step(c.now+1, Message{her, ack}), pass(c, c.cfg.RetryMax)...)); launched == submitted {
+			t.Errorf("submitted %t: its home has acknowledged it, and it is submitted: %t", submitted, launched)
 		}
 	}
 }
