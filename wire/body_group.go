@@ -102,16 +102,19 @@ type decisionBody struct {
 	Chosen     string          `msgpack:"c,omitempty"`
 	Candidates []candidateBody `msgpack:"k,omitempty"`
 	Stays      string          `msgpack:"y,omitempty"`
+	Unmoved    bool            `msgpack:"u,omitempty"`
 }
 
 func fromDecision(d Decision) decisionBody {
-	return decisionBody{fromAgo(d.At), fromEpoch(d.Epoch), plain(string(d.Chosen), MaxPeer), each(d.Candidates, fromCandidate), plain(d.Stays, MaxWhy)}
+	return decisionBody{fromAgo(d.At), fromEpoch(d.Epoch), plain(string(d.Chosen), MaxPeer), each(d.Candidates, fromCandidate), plain(d.Stays, MaxWhy), d.Unmoved}
 }
 
 func (b decisionBody) decision(c *check) Decision {
 	return Decision{
 		At: b.At.ago(c, "at"), Epoch: nested(c, "epoch", b.Epoch.epoch), Chosen: grid.SiteName(c.word("chosen", b.Chosen, MaxPeer)),
-		Candidates: list(c, "candidates", b.Candidates, MaxCandidates, candidateBody.candidate), Stays: c.word("stays", b.Stays, MaxWhy),
+		Candidates: list(c, "candidates", b.Candidates, MaxCandidates, candidateBody.candidate),
+		Unmoved:    b.Unmoved || b.Stays != "", // older brokers tell no more than why
+		Stays:      c.word("stays", b.Stays, MaxWhy),
 	}
 }
 

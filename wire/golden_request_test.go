@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -31,12 +34,12 @@ func growResponse(later map[string]Message, m Response) {
 	m.New, m.Certain = aJob+".1", true
 	m.Events = []Event{{At: Ago{5, true}, State: grid.Running, Site: "xeon16", Epoch: grid.Epoch{Term: 1, Hop: 3}, Why: "it began"}, {Why: "removed"}}
 	m.Decisions = []Decision{{
-		At: Ago{7, true}, Epoch: grid.Epoch{Term: 1}, Chosen: "xeon32", Stays: "it is the best", Candidates: []grid.Candidate{
+		At: Ago{7, true}, Epoch: grid.Epoch{Term: 1}, Chosen: "xeon32", Unmoved: true, Stays: "it is the best", Candidates: []grid.Candidate{
 			{Site: "xeon32", Peer: other, Size: 1 << 40, Bandwidth: 1e6, Measured: true, Delivery: 1, Wait: 2, Safe: 3, Run: 4, Total: 5, Unpreferred: 6, Chosen: true},
 			{Site: "xeon16", Refusal: &grid.Refusal{Kind: grid.Temporary, Reason: "nodes are down", Again: 7}},
 		},
 	}}
-	later["response-found"] = m
+	later["response-unmoved"] = m // response-found is of older brokers
 	priced := m
 	priced.Decisions = []Decision{{Candidates: []grid.Candidate{{Site: "xeon32", Price: 2.5}, {Site: "xeon16"}}}}
 	later["response-priced"] = priced
@@ -89,6 +92,24 @@ func partsOf(m Message) (parts []any) {
 		}
 	}
 	return parts
+}
+
+// Older brokers tell that a job stays by no more than why. What they send is understood as what has a field for it.
+func TestDecisionsOfOlderBrokers(t *testing.T) {
+	t.Parallel()
+	var read [2]Message
+	for i, name := range []string{"response-found", "response-unmoved"} {
+		frame, err := os.ReadFile(filepath.Join("testdata", "v1", name+".bin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read[i], err = Decode(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := read[0].(Response).Decisions; !d[0].Unmoved || !reflect.DeepEqual(read[0], read[1]) {
+		t.Errorf("of an older broker it is\n%+v, not\n%+v", read[0], read[1])
+	}
 }
 
 // A broker of before answers the status and the cancel of a job, and refuses all else by name.

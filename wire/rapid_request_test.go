@@ -39,7 +39,11 @@ func (d draw) response() Response {
 	return Response{
 		Number: d.u64(), Job: d.jobID(), Outcome: OutcomeDone, Status: d.status(), Certain: d.yes(), Events: many(d, 3, d.event),
 		Decisions: many(d, 3, func() Decision {
-			return Decision{At: d.ago(), Epoch: d.epoch(), Stays: d.word(), Candidates: many(d, 3, func() grid.Candidate {
+			unmoved, why := d.yes(), ""
+			if unmoved {
+				why = d.word()
+			}
+			return Decision{At: d.ago(), Epoch: d.epoch(), Unmoved: unmoved, Stays: why, Candidates: many(d, 3, func() grid.Candidate {
 				return grid.Candidate{Peer: d.maybePeer(), Size: d.n(0, 1<<40), Wait: d.wait(), Chosen: d.yes(), Doubt: d.word(), Told: d.yes(), Least: d.wait(), Bandwidth: float64(d.n(0, 1<<40))}
 			})}
 		}),

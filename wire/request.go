@@ -126,7 +126,8 @@ type Decision struct {
 	Epoch      grid.Epoch
 	Chosen     grid.SiteName
 	Candidates []grid.Candidate
-	Stays      string
+	Unmoved    bool   // the job stays where it waits, at Chosen
+	Stays      string // why, for people; only of one that is Unmoved
 }
 
 // Status is the public part of a job's record.

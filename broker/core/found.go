@@ -22,7 +22,7 @@ func (c *relay) fill(m *wire.Response, w *Wish, f *Found) {
 		m.Events = append(m.Events, wire.Event{At: c.ago(e.At), State: e.State, Site: e.Site, Epoch: e.Epoch, Why: e.Why})
 	}
 	for _, d := range latest(f.Decisions, wire.MaxDecisions) {
-		m.Decisions = append(m.Decisions, wire.Decision{At: c.ago(d.At), Epoch: d.Epoch, Chosen: d.Chosen, Candidates: d.Candidates, Stays: d.Stays})
+		m.Decisions = append(m.Decisions, wire.Decision{At: c.ago(d.At), Epoch: d.Epoch, Chosen: d.Chosen, Candidates: d.Candidates, Unmoved: d.Unmoved, Stays: d.Stays})
 	}
 	m.Decisions = latest(m.Decisions, wire.FittingDecisions(m.Decisions))
 }
@@ -92,7 +92,7 @@ func (c *relay) found(m wire.Response) Found {
 		f.Events = append(f.Events, grid.Event{At: c.instant(e.At), State: e.State, Site: e.Site, Epoch: e.Epoch, Why: e.Why})
 	}
 	for _, d := range m.Decisions {
-		f.Decisions = append(f.Decisions, grid.Decision{At: c.instant(d.At), Epoch: d.Epoch, Chosen: d.Chosen, Candidates: d.Candidates, Unmoved: d.Stays != "", Stays: d.Stays})
+		f.Decisions = append(f.Decisions, grid.Decision{At: c.instant(d.At), Epoch: d.Epoch, Chosen: d.Chosen, Candidates: d.Candidates, Unmoved: d.Unmoved, Stays: d.Stays})
 	}
 	return f
 }

@@ -46,7 +46,7 @@ func TestWhatIsFoundOfAJobTravels(t *testing.T) {
 	there.now += 1000
 	f := Found{Record: everything(here.kernel), Certain: true,
 		Events:    []grid.Event{{At: here.now - 5, State: grid.Running, Site: "b", Epoch: grid.Epoch{Term: 1, Hop: 2}, Why: "it started"}},
-		Decisions: []grid.Decision{{At: here.now - 6, Epoch: grid.Epoch{Term: 1, Hop: 1}, Chosen: "b", Candidates: []grid.Candidate{{Site: "b", Peer: her}}, Unmoved: true, Stays: "it is best"}}}
+		Decisions: []grid.Decision{{At: here.now - 6, Epoch: grid.Epoch{Term: 1, Hop: 1}, Chosen: "b", Candidates: []grid.Candidate{{Site: "b", Peer: her}}, Unmoved: true, Stays: "it is best"}, {Chosen: "c", Unmoved: true}}}
 	var said wire.Response
 	asked := Wish{Job: "a.asked"}
 	here.fill(&said, &asked, &f)
@@ -60,6 +60,9 @@ func TestWhatIsFoundOfAJobTravels(t *testing.T) {
 	got := there.found(said)
 	if got.Record.Job.ID != f.Record.Job.ID || got.Record.Started != there.now-60 || got.Record.PredictedStart != there.now+5 || got.Record.EstimateNow != there.now+7 {
 		t.Errorf("%+v", got.Record)
+	}
+	if d := got.Decisions; len(d) != 2 || !d[0].Unmoved || !d[1].Unmoved {
+		t.Errorf("where it stays is not told: %+v", d)
 	}
 	var again wire.Response
 	there.fill(&again, &asked, &got)
