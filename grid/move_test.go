@@ -51,7 +51,9 @@ func TestTheDiagramIsTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(read)
-	for name, made := range map[string]string{"states": diagram(), "reservations": reservationTableText()} {
+	for name, made := range map[string]string{
+		"states": diagram(), "roles": roleDiagram(), "handoffs": phaseDiagram(), "reservations": reservationTableText(),
+	} {
 		begin, end := "<!-- "+name+": made by go test ./grid -update -->\n", "<!-- "+name+" end -->\n"
 		head, rest, found := strings.Cut(text, begin)
 		shown, tail, closed := strings.Cut(rest, end)

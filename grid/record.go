@@ -1,39 +1,5 @@
 package grid
 
-// Role is what this broker is to a job, beside being its home or not.
-type Role uint8
-
-// Roles. The numbers are stored: append only.
-const (
-	Owning    Role = 1 + iota // the owner: the one site that may run the job
-	Watching                  // the home of a job that another site owns
-	Prepared                  // a candidate that holds the files and waits for Commit
-	Tombstone                 // a tombstone: it was here; Owner is the forwarding address
-	Declined                  // a tombstone: this broker will never own it at this epoch
-)
-
-func (s Role) String() string {
-	return [...]string{"none", "owning", "watching", "prepared", "tombstone", "declined"}[min(int(s), 5)]
-}
-
-// HandoffPhase is how far an owner is in giving a job away.
-type HandoffPhase uint8
-
-// Phases of a handoff, at the owner. The numbers are stored: append only.
-const (
-	NoHandoff   HandoffPhase = iota
-	Offering                 // Offer is out; the job is still ours
-	Withdrawing              // the candidate is ready; our own attempt is being withdrawn
-	Committed                // the commit point is passed: Commit is repeated until Owned
-)
-
-// Handoff is the one handoff of a job that is open at its owner.
-type Handoff struct {
-	Phase HandoffPhase
-	To    PeerID
-	Epoch Epoch // the epoch at which To will own
-}
-
 // Record is all that a broker durably knows of one job: the job itself, and parts with
 // lifetimes of their own. A part that begins anew is replaced as a whole.
 //

@@ -243,7 +243,8 @@ func (c *ownership) prepare(a *acceptance) {
 		j = &job{rec: grid.Record{Job: a.offer.Job, Submitted: c.now - a.offer.Age}}
 		c.jobs[b.Job] = j
 	}
-	j.rec.Role = grid.Prepared
+	c.turn(j, grid.Prepared)
+	c.enter(j, grid.NoHandoff)
 	chain, over := j.rec.Certificates, j.certified()
 	if a.from != j.rec.Job.Home { // a home shows none, and those of before tell to whom the job went from here
 		chain, over = a.offer.Certificates, b.Digest
@@ -256,7 +257,7 @@ func (c *ownership) prepare(a *acceptance) {
 	}
 	j.rec.Owner = a.from
 	j.rec.EstimateNow = a.start
-	j.rec.Handoff = grid.Handoff{Phase: grid.NoHandoff, To: c.cfg.Self, Epoch: b.Epoch}
+	j.rec.Handoff.To, j.rec.Handoff.Epoch = c.cfg.Self, b.Epoch
 	j.rec.Hops = a.offer.Hops
 	j.certify(chain, over)
 	j.began, j.heard, j.after, j.reconciled, j.inputsHere = c.now, c.now, c.recovery.mark(a.from), true, true

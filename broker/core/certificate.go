@@ -160,11 +160,11 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate, started boo
 		return runsAlready // a claim of an older epoch, when it is said again
 	}
 	if h := j.rec.Handoff; h.Phase == grid.Committed { // who gave it on has owned it
-		j.rec.Handoff.Phase = grid.NoHandoff
+		c.enter(j, grid.NoHandoff)
 		c.disarm(j, onHandoff)
 	}
 	if j.rec.Role == grid.Prepared { // an offer of an owner that has given it to another since
-		j.rec.Role = grid.Watching
+		c.turn(j, grid.Watching)
 		c.disarm(j, onPrepared)
 	}
 	for _, d := range certificates {
@@ -172,7 +172,7 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate, started boo
 			j.rec.Trail = append(slices.Clip(j.rec.Trail), d.To)
 		}
 	}
-	j.rec.Tenure = j.rec.Next(j.rec.Role, last.To, last.Epoch)
+	c.beginTenure(j, j.rec.Next(j.rec.Role, last.To, last.Epoch))
 	j.rec.Certificates, j.rec.Candidate = certificates, c.recovery.mark(last.To)
 	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished()), false
 	j.heard = c.now

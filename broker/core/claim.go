@@ -137,8 +137,8 @@ func (c *home) adopt(j *job, k claim) {
 	if !slices.Contains(r.Trail, k.from) {
 		r.Trail = append(slices.Clip(r.Trail), k.from)
 	}
-	r.Tenure = r.Next(grid.Watching, k.from, r.Epoch)
-	r.Handoff.Phase = grid.NoHandoff
+	c.beginTenure(j, r.Next(grid.Watching, k.from, r.Epoch))
+	c.enter(j, grid.NoHandoff)
 	r.Adopted = k.m.Epoch
 	j.heard = c.now
 	c.apply(j, k.from, k.m)

@@ -11,17 +11,18 @@ import (
 // commit is the commit point: from this save on the candidate owns the job.
 func (c *ownership) commit(j *job) {
 	to := j.rec.Handoff.To
-	j.rec.Handoff.Phase = grid.Committed
+	c.enter(j, grid.Committed)
 	c.handOver(j, j.rec.Handoff.Epoch, to)
-	j.rec.Tenure = j.rec.Next(grid.Tombstone, to, j.rec.Handoff.Epoch)
+	role := grid.Tombstone
+	if c.isHome(j) {
+		role = grid.Watching
+	}
+	c.beginTenure(j, j.rec.Next(role, to, j.rec.Handoff.Epoch))
 	j.rec.Telling = !c.isHome(j) && to != j.rec.Job.Home
 	j.rec.Stay = nil
 	c.leaves(j)
-	if c.isHome(j) {
-		j.rec.Role = grid.Watching
-		if !slices.Contains(j.rec.Trail, to) {
-			j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
-		}
+	if c.isHome(j) && !slices.Contains(j.rec.Trail, to) {
+		j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
 	}
 	j.heard = c.now
 	c.search.predicted(j)
@@ -100,7 +101,7 @@ func (c *ownership) onDeclined(from grid.PeerID, m wire.Declined) {
 		}
 		at := j.rec.Epoch
 		at.Hop = c.nextStamp(at.Hop)
-		c.beginTenure(j, at)
+		c.ownsAt(j, at)
 		j.rec.Handoff.Epoch = at
 		c.takeBack(j)
 		j.worn = true // an attempt of before the handoff may have run here
@@ -125,10 +126,11 @@ func (c *ownership) onUnknown(from grid.PeerID, m wire.Unknown) {
 // ownerLost: the owner does not know the job any more, and will never report it. The
 // home shows that; forgetting the site decides what becomes of the job.
 func (c *ownership) ownerLost(j *job, owner grid.PeerID) {
-	j.rec.Handoff.Phase = grid.NoHandoff
+	c.enter(j, grid.NoHandoff)
 	c.disarm(j, onHandoff)
 	if c.gates.beforeReclaiming() == open {
-		j.rec.Role, j.rec.Owner = grid.Owning, c.cfg.Self
+		c.turn(j, grid.Owning)
+		j.rec.Owner = c.cfg.Self
 		j.rec.Epoch.Hop = c.nextStamp(j.rec.Epoch.Hop)
 		c.search.ready(j, "taken back")
 		return

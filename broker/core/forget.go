@@ -154,7 +154,7 @@ func (c *home) meet(j *job, f Fate, e Forget) {
 		j.rec.Unfenced = j.rec.Unfenced || f.Unfenced
 		c.runOnceReported(j, why)
 	case GiveUp:
-		c.letOffer(j)
+		c.ownership.letOffer(j)
 		j.rec.Reason = why
 		c.terminal(j, grid.Lost)
 	case EndKilled:
@@ -167,13 +167,6 @@ func (c *home) meet(j *job, f Fate, e Forget) {
 		c.ownership.declineRemoved(j)
 	}
 	delete(j.heirs, e.Site) // an administrator has spoken for it
-}
-
-// letOffer ends what is left of the handoff to an owner that is given up.
-func (c *home) letOffer(j *job) {
-	j.rec.Role = grid.Watching
-	j.rec.Handoff.Phase = grid.NoHandoff
-	c.disarm(j, onHandoff)
 }
 
 // runOnceReported is runAgain; what may run once, and the word KILLED, waits until all were heard who may have got it from the site that had it.
@@ -189,7 +182,7 @@ func (c *home) runOnceReported(j *job, why string) {
 // were to start again: what he has of it is withdrawn, or its run ends by the cancel. A part is never handed on.
 func (c *home) endReported(j *job, why string) {
 	if j.rec.Job.Part != nil {
-		c.letOffer(j)
+		c.ownership.letOffer(j)
 		end, _ := c.cancelled(j)
 		j.rec.Reason = why
 		c.terminal(j, end)
@@ -211,7 +204,7 @@ func (c *home) runAgain(j *job, why string) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	r.Tenure = grid.Tenure{Role: grid.Owning, Owner: c.cfg.Self, Epoch: grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}}
+	c.beginTenure(j, grid.Tenure{Role: grid.Owning, Owner: c.cfg.Self, Epoch: grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}})
 	r.Run = grid.Run{}
 	r.ContactLost = 0
 	r.Stay, r.EstimateNow, r.Reason = nil, 0, ""

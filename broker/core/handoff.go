@@ -22,7 +22,8 @@ import (
 func (c *ownership) makeOffer(j *job, to grid.PeerID, wait grid.Tick, hops uint32) {
 	next := c.nextOffer(j)
 	c.become(j, grid.Moving)
-	j.rec.Handoff = grid.Handoff{Phase: grid.Offering, To: to, Epoch: next}
+	c.enter(j, grid.Offering)
+	j.rec.Handoff.To, j.rec.Handoff.Epoch = to, next
 	j.began, j.heard, j.pullBegan, j.hops = c.now, 0, 0, hops
 	c.save(j, fmt.Sprintf("offered to %s", c.siteName(to)))
 	if m := c.members[to]; m != nil {
@@ -209,7 +210,7 @@ func (c *ownership) endOfferFor(j *job, block grid.Tick, why string) {
 // dropOffer keeps the job here: in the local queue if it has kept its place there,
 // else it is searched for again.
 func (c *ownership) dropOffer(j *job, why string) {
-	j.rec.Handoff.Phase = grid.NoHandoff
+	c.enter(j, grid.NoHandoff)
 	c.disarm(j, onHandoff)
 	if j.rec.Local == "" {
 		c.search.ready(j, why)
@@ -262,7 +263,7 @@ func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 	case j.rec.CancelRequested:
 		c.giveUp(j, "cancelled")
 	case j.rec.Attempt > 0:
-		j.rec.Handoff.Phase = grid.Withdrawing
+		c.enter(j, grid.Withdrawing)
 		c.show(j) // not on disk: after a crash the offer is dead, and the attempt submitted anew if it was withdrawn
 		c.execution.withdraw(j)
 		c.backoff(j, onHandoff)
@@ -289,7 +290,7 @@ func (j *job) givenUpOn(from grid.PeerID, b wire.HandoffID) bool {
 
 // notRepeated ends the saying of Commit.
 func (c *ownership) notRepeated(j *job) {
-	j.rec.Handoff.Phase = grid.NoHandoff
+	c.enter(j, grid.NoHandoff)
 	c.disarm(j, onHandoff)
 	if c.isHome(j) {
 		c.show(j) // it is on disk with the first report; before, Commit is said once more
@@ -309,11 +310,18 @@ func (c *ownership) notRepeated(j *job) {
 	c.discard(j.rec.Job.ID)
 }
 
+// letOffer ends, at the home, what is left of the handoff to an owner that is given up.
+func (c *ownership) letOffer(j *job) {
+	c.turn(j, grid.Watching)
+	c.enter(j, grid.NoHandoff)
+	c.disarm(j, onHandoff)
+}
+
 // abandon ends an open offer before its commit, without a new search.
 func (c *ownership) abandon(j *job, why string) {
 	if p := j.rec.Handoff.Phase; p == grid.Offering || p == grid.Withdrawing {
 		b := c.handoffID(j)
-		j.rec.Handoff.Phase = grid.NoHandoff
+		c.enter(j, grid.NoHandoff)
 		c.disarm(j, onHandoff)
 		c.sendAbort(b, why)
 	}

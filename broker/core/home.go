@@ -50,6 +50,7 @@ type home struct {
 		handoffDue(j *job)
 		heardVersion(from grid.PeerID, j *job, version grid.Hash, certificates []grid.Certificate)
 		inputsFetched(e Fetched)
+		letOffer(j *job)
 		notRepeated(j *job)
 		relinquish(j *job)
 		superseded(from grid.PeerID, m wire.Superseded)
@@ -347,7 +348,7 @@ func (c *home) terminal(j *job, s grid.State) {
 	j.rec.Ended = c.now
 	j.rec.ContactLost = 0
 	if j.rec.Role == grid.Prepared { // its owner had offered it back, and then started or ended it
-		j.rec.Role = grid.Watching
+		c.turn(j, grid.Watching)
 	}
 	for k := range j.due {
 		c.disarm(j, concern(k))

@@ -223,9 +223,9 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		Job:             m.Job,
 		Submitted:       c.now - m.Age,
 		CancelRequested: m.Cancel || c.groups.unwanted(m.Job.ID),
-		Tenure:          grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from},
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
 	}, ofOwnership: ofOwnership{heard: c.now}}
+	c.beginTenure(j, grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from})
 	c.begins(j, grid.Assigned)
 	j.rec.Job.Terms.Deadline = c.until(m.Deadline)
 	owning := c.proven(from, m)

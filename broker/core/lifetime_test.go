@@ -15,10 +15,11 @@ func TestAStartIsOfTheRunThatIsTold(t *testing.T) {
 	j := jobOf(me, "a", "1")
 	c := signed(grid.Record{
 		Job: j, State: grid.Moving, Submitted: 1,
-		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}, Handoff: grid.Handoff{Phase: grid.Committed, To: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}},
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}},
 		Run:    grid.Run{Attempt: 1, Started: 500_000, Queued: 400_000},
 	})
 	k := c.jobs[j.ID]
+	k.rec.Handoff = grid.Handoff{Phase: grid.Withdrawing, To: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}
 	c.ownership.commit(k)
 	if k.rec.Run.Started != 0 || k.rec.Queued != 0 || k.rec.Role != grid.Watching {
 		t.Errorf("handed over it is %+v, %+v", k.rec.Tenure, k.rec.Run)
@@ -40,10 +41,11 @@ func TestWhoGivesAJobAwayKeepsItsWay(t *testing.T) {
 	at := grid.Epoch{Term: 1, Hop: 1}
 	c := signed(grid.Record{
 		Job: j, State: grid.Moving, Submitted: 1,
-		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at, Handoff: grid.Handoff{Phase: grid.Committed, To: him, Epoch: grid.Epoch{Term: 1, Hop: 2}}, Certificates: []grid.Certificate{certificate(j, her, 1, me)}, Report: 4, Hops: 3, HopsAt: 7, HomeForgotten: true},
+		Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: at, Certificates: []grid.Certificate{certificate(j, her, 1, me)}, Report: 4, Hops: 3, HopsAt: 7, HomeForgotten: true},
 		Run:    grid.Run{Attempt: 1, Local: "7.pbs", Started: 500_000, Missing: 600_000},
 	})
 	k := c.jobs[j.ID]
+	k.rec.Handoff = grid.Handoff{Phase: grid.Withdrawing, To: him, Epoch: grid.Epoch{Term: 1, Hop: 2}}
 	c.ownership.commit(k)
 	if k.rec.Started != 0 || k.rec.Attempt != 0 || k.rec.Local != "" || k.rec.Missing != 0 {
 		t.Errorf("the run is %+v", k.rec.Run)

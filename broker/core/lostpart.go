@@ -67,9 +67,8 @@ func (c *recovery) gaveAway(j *job, m wire.Owned) {
 		c.disarm(j, concern(k))
 	}
 	r := &j.rec
-	r.Tenure = r.Next(grid.Tombstone, m.Certificate.To, m.Certificate.Epoch)
+	c.beginTenure(j, r.Next(grid.Tombstone, m.Certificate.To, m.Certificate.Epoch))
 	r.Certificates = append(slices.Clip(r.Certificates), m.Certificate)
-	r.Handoff.Phase = grid.NoHandoff
 	r.Ended = c.now
 	c.ownership.leaves(j)
 	c.save(j, "given to "+c.nameOf(m.Certificate.To)+" before the journal was rolled back")
@@ -91,9 +90,8 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 		c.disarm(j, concern(k))
 	}
 	r := &j.rec
-	r.Tenure = r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch)
+	c.beginTenure(j, r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch))
 	r.Certificates, r.Candidate = certificates, c.mark(from)
-	r.Handoff.Phase = grid.NoHandoff
 	c.ownership.leaves(j)
 	for _, d := range certificates {
 		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {

@@ -82,16 +82,6 @@ type ownership struct {
 	}
 }
 
-// beginTenure makes this site the owner, from that epoch on. Its reports are numbered anew, so by no number of the last tenure can be
-// told what its home has heard of this one.
-func (c *kernel) beginTenure(j *job, at grid.Epoch) {
-	if j.rec.Certified != (grid.Hash{}) {
-		j.certify(nil, grid.Hash{}) // they are of a version that went from here
-	}
-	j.rec.Tenure = j.rec.Next(grid.Owning, c.cfg.Self, at)
-	j.known, j.since = false, 0
-}
-
 func (c *ownership) routes(r *routes) {
 	onMessage(r, c.offer)
 	onMessage(r, c.onAccept)

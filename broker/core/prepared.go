@@ -147,7 +147,7 @@ func (c *ownership) readyLost(j *job, seenBy grid.PeerID, ready grid.JournalID) 
 // own takes the job over. OWNED and cancelled is one save, and is never submitted.
 func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	giver := j.rec.Owner
-	c.beginTenure(j, j.rec.Handoff.Epoch)
+	c.ownsAt(j, j.rec.Handoff.Epoch)
 	j.rec.Certificates = chain
 	j.rec.HopsAt = c.now
 	// It may have been here before, to the end: nothing of that is true of what it is now.
@@ -197,7 +197,7 @@ func (c *ownership) decline(j *job, why string) {
 	b, owner := c.preparedHandoff(j), j.rec.Owner
 	if c.isHome(j) {
 		c.disarm(j, onPrepared)
-		j.rec.Role = grid.Watching // a commit at the epoch of Handoff is declined for ever
+		c.turn(j, grid.Watching) // a commit at the epoch of Handoff is declined for ever
 		c.save(j, "declined: "+why)
 	} else {
 		c.keepDeclined(j, "declined: "+why)
@@ -208,7 +208,7 @@ func (c *ownership) decline(j *job, why string) {
 // keepDeclined keeps of a PREPARED job of another home only the word that it is never owned here at that epoch.
 func (c *ownership) keepDeclined(j *job, why string) {
 	c.disarm(j, onPrepared)
-	j.rec.Role = grid.Declined
+	c.turn(j, grid.Declined)
 	j.rec.Ended = c.now
 	if len(j.rec.Certificates) > 0 {
 		j.rec.Certified = j.certified()
@@ -231,7 +231,7 @@ func (c *ownership) declined(j *job, b wire.HandoffID) bool {
 // unprepare forgets a PREPARED job whose offer died, by the word of its owner or its home.
 func (c *ownership) unprepare(j *job, by grid.PeerID) {
 	if c.isHome(j) {
-		j.rec.Role = grid.Watching
+		c.turn(j, grid.Watching)
 		c.disarm(j, onPrepared)
 		c.save(j, "the offer was withdrawn")
 		return
@@ -240,7 +240,7 @@ func (c *ownership) unprepare(j *job, by grid.PeerID) {
 		if n := len(j.rec.Certificates); n > 0 && j.rec.Certificates[n-1].Epoch == j.rec.Epoch {
 			j.rec.Owner = j.rec.Certificates[n-1].To // not who offered it
 		}
-		j.rec.Role = grid.Tombstone
+		c.turn(j, grid.Tombstone)
 		c.disarm(j, onPrepared)
 		c.save(j, "the offer was withdrawn")
 		c.discard(j.rec.Job.ID)

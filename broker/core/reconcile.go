@@ -148,9 +148,10 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 	}
 	r := &j.rec
 	was := r.Tenure
-	c.beginTenure(j, epoch)
+	c.ownsAt(j, epoch)
 	r.Report, j.since = c.branchReport(0), c.branchReport(0)+1 // the branch that is lost has used numbers at this epoch too
-	r.Handoff, r.Uncertain = grid.Handoff{Epoch: epoch}, was.Uncertain
+	c.enter(j, grid.NoHandoff)
+	r.Handoff.To, r.Handoff.Epoch, r.Uncertain = "", epoch, was.Uncertain
 	if epoch.Before(was.Superseded) {
 		r.Superseded = was.Superseded // by a later one than this
 	}

@@ -53,7 +53,6 @@ type recovery struct {
 	home interface {
 		awaitHome(j *job)
 		keepRun(j *job)
-		letOffer(j *job)
 		newJob(of grid.Job, key string, anyway bool) *job
 		pull(j *job)
 		pursueCancel(j *job)
@@ -71,6 +70,7 @@ type recovery struct {
 		handoffDue(j *job)
 		handoffID(j *job) wire.HandoffID
 		leaves(j *job)
+		letOffer(j *job)
 		letGo(j *job)
 		ownerLost(j *job, owner grid.PeerID)
 		preparedDue(j *job)

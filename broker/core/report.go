@@ -107,7 +107,6 @@ func (c *home) endedBefore(j *job, m wire.ReportAck) {
 	}
 	r := &j.rec
 	r.End, r.ExitCode, r.HasExit, r.Signal = m.End, m.ExitCode, m.HasExit, m.Signal
-	r.Handoff.Phase = grid.NoHandoff
 }
 
 // closeOwner: the home has the end and the output.
@@ -117,7 +116,7 @@ func (c *home) closeOwner(j *job) {
 	}
 	j.rec.Closed = true
 	c.hears(j, j.rec.End)
-	j.rec.Role = grid.Tombstone
+	c.turn(j, grid.Tombstone)
 	j.rec.Ended = c.now
 	j.rec.Kept = c.gates.beforeDrop(j) != open // what may still run keeps its folder as long as the job is kept
 	c.disarm(j, onReport)

@@ -344,7 +344,7 @@ func (c *recovery) unknownFate(j *job, who string, harmful bool) {
 	why := "the journal was rolled back, and " + who
 	j.rec.Uncertain = false
 	if !c.goesOn(j, harmful) {
-		c.home.letOffer(j)
+		c.ownership.letOffer(j)
 		j.rec.Reason = why + ": it may not run twice"
 		c.home.terminal(j, grid.Lost)
 		return

@@ -66,9 +66,9 @@ func (c *home) newJob(of grid.Job, key string, anyway bool) *job {
 		Job:       of,
 		Key:       key,
 		Submitted: c.terms.handedIn(&of),
-		Tenure:    grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self},
 		AtHome:    grid.AtHome{Anyway: anyway},
 	}}
+	c.beginTenure(j, grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self})
 	c.begins(j, grid.Submitted)
 	c.jobs[of.ID] = j
 	return j

@@ -62,7 +62,7 @@ func (c *ownership) letGo(j *job) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	j.rec.Role = grid.Tombstone
+	c.turn(j, grid.Tombstone)
 	j.rec.Ended = c.now
 	if j.rec.End != 0 {
 		c.hears(j, j.rec.End)

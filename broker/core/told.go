@@ -108,10 +108,11 @@ func (c *recovery) endAsTold(j *job, t *grid.Record) {
 // becomeAsTold makes the record that of the end that was told.
 func (c *recovery) becomeAsTold(j *job, t *grid.Record) {
 	old := j.rec
+	c.turn(j, t.Role)
 	j.rec, j.untold = *t, untold{}
 	r := &j.rec
 	r.Job, r.Key, r.Certificates = old.Job, old.Key, nil
-	r.Handoff.Phase = grid.NoHandoff
+	c.enter(j, grid.NoHandoff)
 	r.State = old.State
 	c.begins(j, t.State)
 	for _, p := range append(slices.Clone(old.Trail), old.Owner) {
