@@ -20,6 +20,8 @@ type execution struct {
 		beforeStart(j *job) gate
 		beforeEnd(j *job) gate
 		beforeLettingGo(j *job) gate
+		beforeRunningAgain(j *job) gate
+		beforeStanding(j *job) gate
 		beforeStrays() gate
 		beforeSweep() gate
 		beforePassing(told bool) gate
@@ -41,8 +43,6 @@ type execution struct {
 	recovery interface {
 		behind(j *job, a grid.AttemptID)
 		isHere(j *job)
-		provesNothing(j *job) bool
-		recounting() bool
 	}
 	reservations interface {
 		arrived(j *job)

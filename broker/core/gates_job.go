@@ -180,6 +180,24 @@ func (c *gates) beforeAgain(j *job, harmless bool) gate {
 	return itMayRun
 }
 
+// beforeStanding is what has to be known before an attempt that waits in the batch system proves that its job is here: what others saw of a part of this
+// journal that is lost, where it was, or may have been, submitted after that. The job may have been handed over in it.
+func (c *gates) beforeStanding(j *job) gate {
+	if j.rec.Uncertain && j.rec.Unproven {
+		return untilAll
+	}
+	return open
+}
+
+// beforeRunningAgain is what has to be known before a job whose attempt here was lost counts as one that has not ended: it may have run to
+// its end here, in a part of this journal that is lost, and its home know that.
+func (c *gates) beforeRunningAgain(j *job) gate {
+	if !c.isHome(j) && j.homeHeard == 0 && c.recovery.recounting() {
+		return untilCertain
+	}
+	return open
+}
+
 // beforeLettingGo is what has to be known before a superseded job whose attempt has ended without a result is let go: its home may
 // have heard since that what may run once has started here, and wait for its end; or it has given the job up for an end that came before
 // any start, which this site is to tell again if that home is set back.

@@ -208,6 +208,18 @@ func TestObstaclesOfALostBranch(t *testing.T) {
 		someSilent.put(s)
 	}})
 
+	stand := func(s *atGate) gate { return s.gates.beforeStanding(s.job) }
+	closedBy(t, "stand", ofHere, stand, obstacle{"it was submitted since", func(s *atGate) { s.rec.Uncertain, s.rec.Unproven = true, true }, untilAll})
+	opensWith(t, "stand", ofHere, stand, map[string]func(*atGate){
+		"it was submitted before": func(s *atGate) { s.rec.Uncertain = true }, "nothing is in doubt": func(s *atGate) { s.rec.Unproven = true }})
+
+	again := func(s *atGate) gate { return s.gates.beforeRunningAgain(s.job) }
+	lostUnheard := func(s *atGate) { s.recounts, s.job.homeHeard = true, 0 }
+	closedBy(t, "run again", ofThere, again, obstacle{"others know of a lost part, and its home was not heard", lostUnheard, untilCertain})
+	opensWith(t, "run again", ofThere, again, map[string]func(*atGate){
+		"its home was heard": journalBack.put, "nothing was lost": func(s *atGate) { s.job.homeHeard = 0 }})
+	opensWith(t, "run again", ofHere, again, map[string]func(*atGate){"at home": lostUnheard})
+
 	round := func(s *atGate) gate { return s.gates.beforeRound(s.job) }
 	closedBy(t, "round", ofHere, round, journalBack,
 		obstacle{"its directory has not spoken", func(s *atGate) { unread.put(s); notReconcile.put(s) }, untilDirectory}, someSilent)

@@ -227,7 +227,7 @@ func (c *execution) progressed(e Progressed) {
 	if p.Phase != grid.Unknown {
 		c.seenAttempt(j)
 	}
-	if p.Phase == grid.Waiting && c.recovery.provesNothing(j) {
+	if p.Phase == grid.Waiting && c.gates.beforeStanding(j) != open {
 		c.withdraw(j) // it starts again when all were asked
 		return
 	}

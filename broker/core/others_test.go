@@ -207,7 +207,6 @@ func (o *others) disowned(from grid.PeerID, _ wire.Declined)      { o.did("disow
 func (o *others) growthSoon()                                     { o.did("growthSoon") }
 func (o *others) hasSeen(p grid.PeerID) (r string)                { o.did("hasSeen %v", p); return }
 func (o *others) missed(grid.PeerID, grid.Epoch) bool             { return false }
-func (o *others) provesNothing(j *job) bool                       { return j.rec.Unproven }
 func (o *others) isHere(j *job)                                   { o.did("isHere %s", j.rec.Job.ID) }
 func (o *others) behind(j *job, a grid.AttemptID)                 { o.did("behind %s", a) }
 func (o *others) membersChanged(_ map[grid.PeerID]*member)        { o.did("membersChanged") }

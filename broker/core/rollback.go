@@ -172,9 +172,6 @@ func (c *recovery) isHere(j *job) {
 	}
 }
 
-// provesNothing: the job may have been handed over, though its attempt waits here.
-func (c *recovery) provesNothing(j *job) bool { return j.rec.Uncertain && j.rec.Unproven }
-
 // awaitAll begins to wait for all members.
 func (c *recovery) awaitAll(how string) {
 	c.rolled = &rollback{waiting: map[grid.PeerID]bool{}, asked: map[grid.PeerID]bool{}, ends: map[grid.JobID][]grid.PeerID{}, how: how}

@@ -88,9 +88,7 @@ func (c *execution) again(j *job, why string) bool {
 	c.become(j, grid.Ready)
 	j.rec.Run, j.worn = grid.Run{Attempt: j.rec.Attempt}, true // it may wait, and be handed on, before it is launched
 	j.rec.Reason = why
-	if !c.isHome(j) && c.recovery.recounting() && j.homeHeard == 0 {
-		j.rec.Uncertain = true // it may have run to its end here, in a part of the journal that is lost, and its home know that
-	}
+	j.rec.Uncertain = j.rec.Uncertain || c.gates.beforeRunningAgain(j) != open
 	c.save(j, "to be started again: "+why)
 	c.launch(j, "submitted again: "+why)
 	return true
