@@ -43,14 +43,6 @@ func (c *execution) collected(e Collected) {
 // wasFull is told of every job that ran then, as its program may have said nothing of it, or could not.
 const wasFull = "the disk of its site was full, or nearly, while it ran: what it wrote may be cut short"
 
-// remark adds to the reason of a job's state.
-func (j *job) remark(text string) {
-	if j.rec.Reason != "" {
-		text = j.rec.Reason + "; " + text
-	}
-	j.rec.Reason = text
-}
-
 // uncollected keeps a job that has ended in FINISHED, where its status says why: what it left
 // is the only copy, and its end is not told before that is safe. Only when it would have been
 // dropped by its age anyway it is given up, and the job with it.
@@ -61,8 +53,7 @@ func (c *execution) uncollected(j *job, err string) {
 		c.close(j, "its output is given up")
 		return
 	}
-	if now := "the output is not collected yet, which is tried again: " + clip(err); now != j.rec.Obstacle {
-		j.obstructed(now)
+	if j.obstructed("the output is not collected yet, which is tried again: " + clip(err)) {
 		c.save(j, "its output is not collected: "+clip(err))
 	}
 	c.backoff(j, onBatch)

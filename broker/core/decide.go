@@ -142,14 +142,13 @@ func (c *search) nobody(j *job, d grid.Decision) {
 	anyway := j.rec.Anyway && j.rec.Job.Reservation == ""
 	for _, r := range d.Candidates {
 		if r.Refusal.MayPass() || anyway {
-			before := j.rec.Reason
-			j.rec.Reason = "no site can take it now: " + Reasons(d)
+			news := j.reasoned("no site can take it now: " + Reasons(d))
 			j.asksAll = true
 			switch {
 			case j.tries[onHandoff] == 0: // the first of a row of vain searches is kept
 				j.decided(d)
 				c.save(j, j.rec.Reason)
-			case j.rec.Reason != before:
+			case news:
 				c.show(j)
 			}
 			c.backoff(j, onHandoff)

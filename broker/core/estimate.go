@@ -174,10 +174,7 @@ func (c *search) seeks(j *job) bool {
 		return true
 	case untilDue: // it is put up again when it is due
 	case untilAll, untilReported: // it may last until an administrator does something: he reads here what
-		if why := c.gates.why(j, hold); j.rec.Reason != why {
-			j.rec.Reason = why
-			c.save(j, why)
-		}
+		c.shows(j, c.gates.why(j, hold))
 		c.backoff(j, onHandoff)
 	default:
 		c.backoff(j, onHandoff)

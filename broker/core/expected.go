@@ -58,11 +58,10 @@ func unplanned(s *plan.Snapshot, w *plan.Waiting) string {
 // showEstimate keeps the expected start of a job; 0 is none, for the reason why.
 func (c *estimator) showEstimate(j *job, start grid.Tick, why string) {
 	d := start - j.rec.EstimateNow
-	if d < grid.Second && d > -grid.Second && j.rec.Obstacle == why {
+	if news := j.obstructed(why); !news && d < grid.Second && d > -grid.Second {
 		return
 	}
 	j.rec.EstimateNow = start
-	j.obstructed(why)
 	c.show(j)
 	if !c.isHome(j) && c.now-j.told >= c.cfg.Refresh {
 		j.told = c.now

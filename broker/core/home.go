@@ -353,11 +353,7 @@ func (c *home) terminal(j *job, s grid.State) {
 	for k := range j.due {
 		c.disarm(j, concern(k))
 	}
-	why := "the end"
-	if j.rec.Reason != "" {
-		why += ": " + j.rec.Reason
-	}
-	c.save(j, why)
+	c.save(j, "the end"+because(j.rec.Reason))
 	if c.gates.beforeDrop(j) == open { // what may still run keeps its folder as long as the job is kept
 		c.emit(Discard{Job: j.rec.Job.ID, Keep: true})
 	}

@@ -80,14 +80,6 @@ func (c *recovery) notKnownTo(j *job, owner grid.PeerID) {
 	c.shows(j, string(c.siteName(owner))+", which should have it, does not know it")
 }
 
-// shows has people see why nothing becomes of a job.
-func (c *recovery) shows(j *job, why string) {
-	if j.rec.Reason != why {
-		j.rec.Reason = why
-		c.save(j, why)
-	}
-}
-
 // disowned: who should own a job was only PREPARED, and has given its word never to own it at that epoch. Who gave it away takes
 // it back, when it hears that; so it is asked. Where it has let go, as it was set back to before that, and this home told it who has the job,
 // nobody has it.

@@ -341,9 +341,9 @@ func (c *execution) close(j *job, why string) {
 // await keeps a job out of the batch system until the gate of its start is open, and its reservation is confirmed.
 func (c *execution) await(j *job, why string) {
 	j.awaits = true
-	if j.rec.State != grid.Ready || j.rec.Reason != why {
-		c.become(j, grid.Ready)
-		j.rec.Reason = why
+	was := j.rec.State
+	c.become(j, grid.Ready)
+	if news := j.reasoned(why); news || was != grid.Ready {
 		c.save(j, why)
 	}
 	c.backoff(j, onHandoff)

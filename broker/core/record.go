@@ -149,9 +149,6 @@ func (c *kernel) move(j *job, s grid.State, by grid.Word) {
 	}
 }
 
-// obstructed has a job say what holds it up in its state, for people; "" is nothing.
-func (j *job) obstructed(by string) { j.rec.Obstacle, j.untold = by, untold{} }
-
 // sorted lists the live jobs in a fixed order: effects must not follow a map's order.
 func (c *kernel) sorted() []*job {
 	return inOrder(slices.AppendSeq(make([]*job, 0, len(c.live)), maps.Values(c.live)))

@@ -36,7 +36,8 @@ type rollback struct {
 	ends    map[grid.JobID][]grid.PeerID // who claims an end, at an older epoch, of a job that is with another
 	how     string                       // it was found
 	asked   map[grid.PeerID]bool         // all that are, or were, waited for
-	alarm   string                       // as it was last raised
+	raised  bool                         // that this broker starts nothing, as an alarm
+	named   []string                     // who was to be asked still, by the last alarm
 }
 
 // note keeps the end of a branch; false if it was known.
@@ -200,18 +201,19 @@ func (c *recovery) recoverRollback() {
 	}
 }
 
-// alarmRolled says what is still to be asked, whenever that has changed.
+// alarmRolled says who is still to be asked, whenever that has changed.
 func (c *recovery) alarmRolled() {
 	r, names := c.rolled, c.waitedFor()
+	if r.raised && slices.Equal(names, r.named) {
+		return
+	}
+	r.raised, r.named = true, names
 	asking := fmt.Sprintf("asking neighbours (%d of %d left: %s); one that will not come back: `gbroker forget SITE`, or remove it from the neighbours",
 		len(names), max(len(r.asked), len(names)), strings.Join(names, ", "))
 	if len(names) == 0 {
 		asking = "all neighbours have answered; asking its own control directories"
 	}
-	if text := fmt.Sprintf("the journal of this broker was rolled back (%s): it starts nothing before all were asked; %s", r.how, asking); text != r.alarm {
-		r.alarm = text
-		c.emit(Alarm{Text: text})
-	}
+	c.emit(Alarm{Text: fmt.Sprintf("the journal of this broker was rolled back (%s): it starts nothing before all were asked; %s", r.how, asking)})
 }
 
 // waitedFor are the names of the members that have not settled, in order.

@@ -8,9 +8,9 @@ import (
 
 // stands notes why a program that was started stands still, for as long as it does, and that it was started again, with the place.
 func (c *execution) stands(j *job, p grid.Progress) {
-	line, before := "", j.place
+	line, before, again := "", j.place, false
 	if p.Place != "" {
-		again := before.starts > 0 && (p.Starts > before.starts || p.Place != before.name)
+		again = before.starts > 0 && (p.Starts > before.starts || p.Place != before.name)
 		if j.place = (place{p.Place, p.Starts}); again {
 			line = "started again on " + clip(p.Place)
 			if p.Place != before.name {
@@ -18,8 +18,7 @@ func (c *execution) stands(j *job, p grid.Progress) {
 			}
 		}
 	}
-	if still := clip(p.Still); still != j.rec.Obstacle || line != "" {
-		j.obstructed(still)
+	if news := j.obstructed(clip(p.Still)); news || again {
 		c.save(j, line)
 	}
 }

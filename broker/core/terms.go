@@ -1,8 +1,6 @@
 package core
 
 import (
-	"cmp"
-
 	"gbroker/grid"
 	"gbroker/wire"
 )
@@ -135,9 +133,13 @@ func (c *terms) due(j *job) {
 		return
 	}
 	kept := c.gates.kept(j)
-	if why := kept.because(r); r.Reason != why {
-		r.Reason = why
-		c.save(j, cmp.Or(why, "nothing keeps it back any more"))
+	why := kept.because(r)
+	line := why
+	if kept == notKept {
+		line = "nothing keeps it back any more"
+	}
+	if j.reasoned(why) {
+		c.save(j, line)
 	}
 	if kept == notKept {
 		c.search.undecide(j)

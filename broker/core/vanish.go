@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 
 	"gbroker/grid"
@@ -35,8 +36,11 @@ func (c *execution) unseenAttempt(j *job, phase grid.Phase) {
 	waits := j.rec.State == grid.Assigned
 	switch {
 	case waits && (phase == grid.Withdrawn || j.rec.Local == ""):
-		if j.rec.Reason == "" {
-			j.rec.Reason = map[bool]string{true: "its attempt is withdrawn", false: "the batch system does not know it"}[phase == grid.Withdrawn]
+		why := "the batch system does not know it"
+		if phase == grid.Withdrawn {
+			why = "its attempt is withdrawn"
+		}
+		if j.reasoned(cmp.Or(j.rec.Reason, why)) { // what was found first stays
 			c.show(j)
 		}
 		c.withdraw(j)
