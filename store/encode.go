@@ -24,6 +24,7 @@ type recordRow struct {
 	Superseded    *grid.Epoch      `json:",omitempty"`
 	Adopted       *grid.Epoch      `json:",omitempty"`
 	RaisedFrom    *grid.Epoch      `json:",omitempty"`
+	Fenced        []grid.PeerID    `json:",omitempty"`
 	Kept          bool             `json:",omitempty"`
 	Overdue       bool             `json:",omitempty"`
 	HomeForgotten bool             `json:",omitempty"`
@@ -175,7 +176,7 @@ type chunkRow struct {
 func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
-		Candidate: present(r.Candidate), Certified: present(r.Certified), Superseded: present(r.Superseded), Adopted: present(r.Adopted), RaisedFrom: present(r.RaisedFrom),
+		Candidate: present(r.Candidate), Certified: present(r.Certified), Superseded: present(r.Superseded), Adopted: present(r.Adopted), RaisedFrom: present(r.RaisedFrom), Fenced: r.Fenced,
 		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, HandedIn: pointed(r.HandedIn, toHandedIn), Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
@@ -259,7 +260,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
 	r.Record.Owed, r.Record.HandedIn = r.Owed, pointed(r.HandedIn, handedInRow.handedIn)
 	r.Record.Arrived, r.Record.Hosts, r.Record.Address, r.Record.Rendezvous = r.Arrived, r.Hosts, r.Address, r.Rendezvous
-	r.Record.Relayed = r.Relayed
+	r.Record.Relayed, r.Record.Fenced = r.Relayed, r.Fenced
 	return r.Record, nil
 }
 

@@ -166,13 +166,13 @@ func (c *home) meet(j *job, f Fate, e Forget) {
 		j.giverGone, j.giverWord = true, why
 		c.ownership.declineRemoved(j)
 	}
-	delete(j.heirs, e.Site) // an administrator has spoken for it
+	c.recovery.spokenFor(j, grid.Forgotten{Peer: e.Site, Fenced: e.Fenced})
 }
 
 // runOnceReported is runAgain; what may run once, and the word KILLED, waits until all were heard who may have got it from the site that had it.
 func (c *home) runOnceReported(j *job, why string) {
 	owner := j.rec.Owner
-	j.rec.RaisedFrom = j.rec.Epoch
+	j.rec.RaisedFrom, j.rec.Fenced = j.rec.Epoch, nil
 	if c.runAgain(j, why); j.rec.Job.Part == nil {
 		c.recovery.awaitHeirs(j, owner)
 	}

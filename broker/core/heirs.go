@@ -27,7 +27,7 @@ func (c *recovery) awaitHeirs(j *job, but grid.PeerID) {
 	j.raised = c.now
 	j.heirs = map[grid.PeerID]bool{}
 	for p := range c.members {
-		if p != but {
+		if p != but && !slices.Contains(j.rec.Fenced, p) {
 			j.heirs[p] = true
 		}
 	}
@@ -116,9 +116,19 @@ func (c *recovery) heirNamed(j *job, version grid.Hash, certificates []grid.Cert
 	}
 }
 
-// heirForgotten: an administrator has spoken for one who may have a job.
+// spokenFor: an administrator has spoken for one who may have a job. That he is fenced off counts after a start too.
+func (c *recovery) spokenFor(j *job, who grid.Forgotten) {
+	waited := j.heirs[who.Peer]
+	delete(j.heirs, who.Peer)
+	if waited && who.Fenced && !j.rec.State.Terminal() {
+		j.rec.Fenced = append(slices.Clip(j.rec.Fenced), who.Peer)
+		c.save(j, "")
+	}
+}
+
+// heirForgotten: likewise, and where he is not, nobody can say any more what became of it.
 func (c *recovery) heirForgotten(j *job, e Forget) {
-	if delete(j.heirs, e.Site); !e.Fenced && j.awaitsHeirs() {
+	if c.spokenFor(j, grid.Forgotten{Peer: e.Site, Fenced: e.Fenced}); !e.Fenced && j.awaitsHeirs() {
 		c.heirLost(j, fmt.Sprintf("%s was forgotten by %s: %s", c.nameOf(e.Site), e.By, mayBeHeir))
 	}
 }

@@ -64,6 +64,7 @@ type home struct {
 		knownOf(id grid.JobID) grid.State
 		hadOnce(j *job, at grid.PeerID, epoch grid.Epoch)
 		heirForgotten(j *job, e Forget)
+		spokenFor(j *job, who grid.Forgotten)
 		madeAgain(j *job) (ended bool)
 		reconcile()
 		forgets(who grid.Forgotten)

@@ -168,7 +168,8 @@ func (o *others) askOwner(j *job)             { o.did("askOwner %s", j.rec.Job.I
 func (o *others) heirNamed(j *job, _ grid.Hash, _ []grid.Certificate) {
 	o.did("heirNamed %s", j.rec.Job.ID)
 }
-func (o *others) heirForgotten(j *job, _ Forget) { o.did("heirForgotten %s", j.rec.Job.ID) }
+func (o *others) heirForgotten(j *job, _ Forget)     { o.did("heirForgotten %s", j.rec.Job.ID) }
+func (o *others) spokenFor(j *job, _ grid.Forgotten) { o.did("spokenFor %s", j.rec.Job.ID) }
 func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
 	o.did("hadOnce %s %s", j.rec.Job.ID, p)
 }

@@ -160,6 +160,7 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 	c.waitsAgain(j)
 	if c.isHome(j) {
 		r.Certificates, r.Uncertain = nil, true
+		r.Fenced = nil // who may have got it since is heard
 	}
 	j.pulling, j.homeHeard = false, 0
 	if r.CancelRequested {

@@ -284,7 +284,7 @@ func (c *recovery) settle() {
 		case j.rec.Role == grid.Owning && len(was.mayHave(j)) > 0:
 			c.unknownFate(j, c.nameOf(was.mayHave(j)[0].Peer)+unheardWord, harmful(was.mayHave(j)))
 			for _, u := range was.mayHave(j) {
-				delete(j.heirs, u.Peer) // an administrator has spoken for it
+				c.spokenFor(j, u.Forgotten)
 			}
 		default:
 			j.rec.Uncertain = false
