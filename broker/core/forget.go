@@ -220,18 +220,22 @@ func (c *home) runAgain(j *job, why string) {
 }
 
 // provable is an end that its user may be told, here or by the word of this owner: KILLED and CANCELLED_DEADLINE say that nothing of the job runs or will,
-// and of a site that was given up nobody knows that.
+// and so does FAILED of what has not run; of a site that was given up nobody knows that.
 func (j *job) provable(s grid.State) grid.State {
-	wanted := "cancelled"
+	why := ""
 	switch {
 	case !j.rec.Unfenced:
 		return s
+	case s == grid.Killed:
+		why = "cancelled"
 	case s == grid.CancelledDeadline:
-		wanted = "its deadline has passed"
-	case s != grid.Killed:
+		why = "its deadline has passed"
+	case s == grid.Failed && j.rec.Started == 0:
+		why = j.rec.Reason
+	default:
 		return s
 	}
-	j.rec.Reason = wanted + "; a site that had it before was given up, and an earlier run of it may go on there"
+	j.rec.Reason = why + "; a site that had it before was given up, and an earlier run of it may go on there"
 	return grid.Lost
 }
 

@@ -62,6 +62,41 @@ func TestACancelOfWhatWaitsForItsFilesAndMayRunElsewhere(t *testing.T) {
 	}
 }
 
+// Nor is its user told FAILED, as if nothing of it had run, where it cannot begin here.
+func TestWhatCannotBeginHereAndMayRunElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, harmful := range []bool{true, false} {
+		for name, k := range map[string]struct {
+			state  grid.State
+			cannot func(*Core, *job)
+		}{
+			"its files do not come":  {grid.StageIn, func(c *Core, _ *job) { pass(c, 2*c.cfg.UploadLimit) }},
+			"an input is not there":  {grid.Ready, func(c *Core, j *job) { c.Step(c.now+1, Checked{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Missing: "in"}) }},
+			"its start always fails": {grid.Ready, func(c *Core, j *job) { j.fails = maxFails; c.execution.launch(j, "again") }},
+			"no site could run it":   {grid.Ready, func(c *Core, j *job) { c.search.nobody(j, grid.Decision{}) }},
+		} {
+			job := jobOf(me, "a", "1")
+			job.Rerunnable = true
+			c := bare(grid.Record{Job: job, State: k.state, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+			j := c.jobs[job.ID]
+			c.Step(1_000_000, Reconciled{All: true, Jobs: []grid.JobID{job.ID}})
+			j.recovered = false // its neighbours have spoken
+			c.recovery.unknownFate(j, "she", harmful)
+			c.Step(1_000_001, PeerChanged{her, grid.Alive})
+			c.Step(1_000_001, PeerChanged{him, grid.Alive})
+			hear(c, her, him)
+			k.cannot(c, j)
+			want := grid.Failed
+			if harmful {
+				want = grid.Lost
+			}
+			if r := j.rec; r.State != want || r.End != want || harmful && !strings.Contains(r.Reason, "may go on") {
+				t.Errorf("she may run it: %t; %s: it is told to be %s (%s), want %s", harmful, name, r.State, r.Reason, want)
+			}
+		}
+	}
+}
+
 // Likewise of what both the home and one that had it later have forgotten: it may have run there.
 func TestACancelOfWhatLeftATraceElsewhere(t *testing.T) {
 	t.Parallel()
