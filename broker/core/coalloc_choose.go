@@ -261,6 +261,7 @@ func became(choice *grid.SlotChoice, got *plan.Allocated) {
 // chosen begins a round, waits, or goes the ordinary way. Before its time a whole only has its place in the plan.
 func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan.Ahead, choice grid.SlotChoice) {
 	now := s.wholes.instant()
+	paid := !got.Reserve || s.paid(&r.Job, &got.Allocated)
 	became(&choice, &got.Allocated)
 	before := now < a.rec.Next
 	if before && (len(got.Parts) == 0 || got.Reserve) {
@@ -268,6 +269,8 @@ func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan
 	}
 	a.rec.Choice = &choice
 	switch {
+	case !paid:
+		s.vain(a, got.Why)
 	case len(got.Parts) == 0 && got.Best != nil:
 		s.become(a, grid.OneSite, fmt.Sprintf("site %s alone ends it as soon: %s", got.Best.Site, got.Why))
 		s.wholes.alone(a.rec.Of, a.rec.Reason)
@@ -283,11 +286,6 @@ func (s *coallocation) chosen(a *allocation, r *grid.Record, q *asking, got plan
 		s.wholes.tell(a.rec.Of, "its start is planned, and not near enough to reserve", got.Start)
 		s.wake(a, a.rec.Next)
 	default:
-		if short := s.unpaid(&r.Job, &got.Allocated); short != nil { // nothing is reserved for nothing
-			choice.Why = short.Error()
-			s.vain(a, choice.Why)
-			return
-		}
 		s.begin(a, r, q, got.Allocated)
 	}
 }

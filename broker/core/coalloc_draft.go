@@ -43,16 +43,19 @@ func (s *coallocation) weighDraft(d *draft) {
 	} else {
 		got = plan.Lookahead([]plan.Waits{w}, s.cfg.Window, s.offersOf(&d.asking, nil, s.holding()))[0].Allocated
 	}
-	s.paid(d, &got)
+	s.paid(&d.job.Job, &got)
 	became(&choice, &got)
 	d.tell(choice)
 }
 
-// paid leaves nothing of a choice that the budget of the job's user does not cover: a round of it would be given up.
-func (s *coallocation) paid(d *draft, got *plan.Allocated) {
-	if short := s.unpaid(&d.job.Job, got); short != nil {
+// paid tells whether the budget of the job's user covers a choice. Of one that it does not cover nothing is left but why: nothing is reserved
+// for nothing, and a round of it would be given up.
+func (s *coallocation) paid(j *grid.Job, got *plan.Allocated) bool {
+	short := s.unpaid(j, got)
+	if short != nil {
 		*got = plan.Allocated{Best: got.Best, Why: short.Error()}
 	}
+	return short == nil
 }
 
 // unpaid says of which of the chosen sites the budget of the job's user does not cover what it asks, beside those before it; nil of none.

@@ -47,6 +47,8 @@ func TestNothingIsReservedBeyondTheBudget(t *testing.T) {
 	c.want("save PLANNED")
 	if r := c.rec(); r.Round != 0 || r.Next <= c.f.now || r.Choice == nil || !strings.Contains(r.Choice.Why, "b: the budget of its user does not cover it") {
 		t.Errorf("it is %+v", r)
+	} else if got := r.Choice; got.Start != 0 || got.End != 0 || got.Sites[0].Processes > 0 || len(got.Sites[0].Taken) > 0 {
+		t.Errorf("its choice tells of what is not reserved: %+v", got)
 	}
 }
 
