@@ -62,9 +62,9 @@ func (b *Broker) export(ctx context.Context, e core.Export) {
 }
 
 func (b *Broker) check(e core.Check) {
-	missing := ""
-	if err := b.ports.Stager.HasInputs(e.Job, e.Files); errors.Is(err, grid.ErrNotFound) {
-		missing = err.Error()
+	missing := b.ports.Stager.HasInputs(e.Job, e.Files)
+	if !errors.Is(missing, grid.ErrNotFound) {
+		missing = nil
 	}
 	b.Post(core.Checked{Job: e.Job, Epoch: e.Epoch, Missing: missing})
 }

@@ -168,7 +168,7 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 
 		{name: "check", effect: core.Check{Job: job.ID, Epoch: epoch, Files: files}, calls: []string{"HasInputs:1"}, heard: []core.Event{core.Checked{Job: job.ID, Epoch: epoch}}},
 		{name: "check what is missing", effect: core.Check{Job: job.ID, Epoch: epoch, Files: files}, fails: map[string]error{"HasInputs": errGone},
-			calls: []string{"HasInputs:1"}, heard: []core.Event{core.Checked{Job: job.ID, Epoch: epoch, Missing: errGone.Error()}}},
+			calls: []string{"HasInputs:1"}, heard: []core.Event{core.Checked{Job: job.ID, Epoch: epoch, Missing: errGone}}},
 		{name: "check what cannot be read", effect: core.Check{Job: job.ID, Epoch: epoch, Files: files}, fails: map[string]error{"HasInputs": errBoom},
 			calls: []string{"HasInputs:1"}, heard: []core.Event{core.Checked{Job: job.ID, Epoch: epoch}}},
 

@@ -164,12 +164,11 @@ type ExportedAgain struct {
 	Why   string // for people
 }
 
-// Checked answers the effect Check. Missing is the input that is not here, "" where all are or that is
-// not known.
+// Checked answers the effect Check. Missing says which input is not here; nil where all are, or that is not known.
 type Checked struct {
 	Job     grid.JobID
 	Epoch   grid.Epoch
-	Missing string
+	Missing error
 }
 
 // Furnished answers the effect Furnish. Final tells of an error that trying again does not mend.

@@ -37,7 +37,7 @@ type execution struct {
 		abandon(j *job, why string)
 		commit(j *job)
 		dropOffer(j *job, why string)
-		inputsLooked(j *job, missing string)
+		inputsLooked(j *job, missing error)
 		letGo(j *job)
 	}
 	recovery interface {

@@ -36,8 +36,8 @@ type holdingAsk struct {
 	m     wire.Message // repeated until it is answered
 	again grid.Tick
 	until grid.Tick
-	last  string // why it is not done yet
-	check bool   // no user's: whether its site still has it
+	last  *grid.Refusal // why it is not done yet
+	check bool          // no user's: whether its site still has it
 }
 
 // ReserveRequest asks a site for a reservation of a user here.
@@ -167,12 +167,12 @@ func (c *holdings) reserved(from grid.PeerID, m wire.Reserved) {
 		c.heard(from, r)
 		c.done(id, Answer{Reservation: r})
 	case m.Of == wire.KindChange && r.Holding == grid.Changing && m.Refusal != nil && m.Refusal.MayPass():
-		a.last = m.Refusal.Reason // its batch system is asked again
+		a.last = m.Refusal // its batch system is asked again
 	case m.Of == wire.KindChange:
 		c.heard(from, r)
 		c.done(id, c.changed(a, from, m))
 	case m.Refusal != nil && m.Of == wire.KindConfirm && m.Refusal.MayPass():
-		a.last = m.Refusal.Reason
+		a.last = m.Refusal
 	case m.Refusal != nil:
 		c.heard(from, r)
 		c.done(id, Answer{Err: c.refusedBy(from, m.Refusal)})
@@ -291,11 +291,11 @@ func (c *holdings) due() {
 			if k := a.m.Kind(); !a.check && (k == wire.KindReserve || k == wire.KindConfirm) {
 				c.giveUp(a.to, id, "its user has waited too long")
 			}
-			said := "did not answer"
-			if a.last != "" {
-				said = "has not done it"
+			said, why := "did not answer", ""
+			if a.last != nil {
+				said, why = "has not done it", because(a.last.Reason)
 			}
-			c.done(id, Answer{Err: fmt.Errorf("%w: %s %s in %s%s", grid.ErrUnavailable, c.nameOf(a.to), said, holdingLimit.Duration(), because(a.last))})
+			c.done(id, Answer{Err: fmt.Errorf("%w: %s %s in %s%s", grid.ErrUnavailable, c.nameOf(a.to), said, holdingLimit.Duration(), why)})
 		case c.now >= a.again:
 			c.repeat(a)
 		}

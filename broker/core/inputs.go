@@ -28,11 +28,11 @@ func (c *execution) checked(e Checked) {
 		c.ownership.inputsLooked(j, e.Missing)
 		return
 	}
-	if e.Missing == "" || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.gates.beforeStart(j) != open {
+	if e.Missing == nil || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.gates.beforeStart(j) != open {
 		return
 	}
 	if j.rec.State == grid.Ready || j.rec.State == grid.Moving && j.rec.Handoff.Phase == grid.Offering {
 		c.ownership.abandon(j, "its inputs are gone")
-		c.end(j, grid.Failed, "its inputs are not here any more: "+clip(e.Missing))
+		c.end(j, grid.Failed, "its inputs are not here any more: "+clip(e.Missing.Error()))
 	}
 }

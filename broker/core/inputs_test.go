@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -13,14 +14,14 @@ func TestInputsThatAreGone(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		accepted bool
-		missing  string
+		missing  error
 		local    grid.LocalID
 		failed   bool
 	}{
 		"refused at once":           {},
 		"all are here":              {accepted: true},
-		"one is gone":               {accepted: true, missing: "data", failed: true},
-		"one is gone, and it waits": {accepted: true, missing: "data", local: "7"},
+		"one is gone":               {accepted: true, missing: errors.New("data"), failed: true},
+		"one is gone, and it waits": {accepted: true, missing: errors.New("data"), local: "7"},
 	} {
 		j := jobOf(me, "a", "1")
 		j.Inputs = grid.Manifest{{Path: "data", Size: 3, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}

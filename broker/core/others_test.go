@@ -123,8 +123,8 @@ func (o *others) considerOffer(_ pendingOffer, _ *batch, _ plan.Snapshot, _ *all
 	o.did("considerOffer")
 }
 func (o *others) decline(j *job, why string) { o.did("decline %s %v", j.rec.Job.ID, why) }
-func (o *others) inputsLooked(j *job, missing string) {
-	o.did("inputsLooked %s %q", j.rec.Job.ID, missing)
+func (o *others) inputsLooked(j *job, missing error) {
+	o.did("inputsLooked %s %v", j.rec.Job.ID, missing)
 }
 func (o *others) declineRemoved(j *job)               { o.did("declineRemoved %s", j.rec.Job.ID) }
 func (o *others) dropOffer(j *job, why string)        { o.did("dropOffer %s %v", j.rec.Job.ID, why) }

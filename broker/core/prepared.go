@@ -125,13 +125,13 @@ func (c *ownership) looksForInputs(j *job) bool {
 }
 
 // inputsLooked: the inputs of a job that is PREPARED are here, and its owner is asked again; or one is not, and it is declined.
-func (c *ownership) inputsLooked(j *job, missing string) {
+func (c *ownership) inputsLooked(j *job, missing error) {
 	switch {
-	case missing == "":
+	case missing == nil:
 		j.inputsHere = true
 		c.preparedDue(j)
 	case c.gates.beforeDeclining(j) == open:
-		c.decline(j, "its inputs are not here any more: "+clip(missing))
+		c.decline(j, "its inputs are not here any more: "+clip(missing.Error()))
 	}
 }
 

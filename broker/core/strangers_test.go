@@ -162,7 +162,7 @@ func TestAnswersOfAnotherTime(t *testing.T) {
 				{Fetched{Job: id, Epoch: at, Set: InputFiles}, false},
 				{Exported{Job: id, Epoch: at, Failed: []string{"x"}}, at == r.Epoch && r.Job.Home == me && (owned && state == grid.Finished || state == grid.StageOut)},
 				{ExportedAgain{Job: id, Epoch: at, Why: "busy"}, false},
-				{Checked{Job: id, Epoch: at, Missing: "in"}, own && (state == grid.Ready || state == grid.Moving)},
+				{Checked{Job: id, Epoch: at, Missing: errors.New("in")}, own && (state == grid.Ready || state == grid.Moving)},
 				{Checked{Job: id, Epoch: at}, false},
 				{Weighed{Job: id, Cost: grid.SourceCost{Bytes: 9}}, false},
 				{Furnished{Job: id, Err: errors.New("no"), Final: true}, state == grid.StageIn},

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -70,8 +71,10 @@ func TestWhatCannotBeginHereAndMayRunElsewhere(t *testing.T) {
 			state  grid.State
 			cannot func(*Core, *job)
 		}{
-			"its files do not come":  {grid.StageIn, func(c *Core, _ *job) { pass(c, 2*c.cfg.UploadLimit) }},
-			"an input is not there":  {grid.Ready, func(c *Core, j *job) { c.Step(c.now+1, Checked{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Missing: "in"}) }},
+			"its files do not come": {grid.StageIn, func(c *Core, _ *job) { pass(c, 2*c.cfg.UploadLimit) }},
+			"an input is not there": {grid.Ready, func(c *Core, j *job) {
+				c.Step(c.now+1, Checked{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Missing: errors.New("in")})
+			}},
 			"its start always fails": {grid.Ready, func(c *Core, j *job) { j.fails = maxFails; c.execution.launch(j, "again") }},
 			"no site could run it":   {grid.Ready, func(c *Core, j *job) { c.search.nobody(j, grid.Decision{}) }},
 		} {

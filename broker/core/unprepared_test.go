@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"testing"
 
 	"gbroker/grid"
@@ -95,7 +96,7 @@ func TestWhatWasPreparedByWhoIsForgotten(t *testing.T) {
 // (gsim faults, seed 1795969202090275: it was FAILED after 20 attempts.)
 func TestWhatWasPreparedMayLackItsInputs(t *testing.T) {
 	t.Parallel()
-	for _, missing := range []string{"", "data"} {
+	for _, missing := range []error{nil, errors.New("data")} {
 		for _, asked := range []bool{false, true} {
 			c, j := preparedHere()
 			j.rec.Job.Inputs = grid.Manifest{{Path: "data", Size: 3, Mode: 0o644, Ranges: make([]grid.Hash, 1)}}
@@ -120,8 +121,8 @@ func TestWhatWasPreparedMayLackItsInputs(t *testing.T) {
 			}
 			said := sentTo(c.Step(c.now+1, Checked{Job: looks.Job, Epoch: looks.Epoch, Missing: missing}), her)
 			c.Step(c.now+1, Message{her, wire.InquireReply{Handoff: b, Verdict: wire.VerdictCommitted, Owner: me, Certificate: given}})
-			if want := map[bool]grid.Role{true: grid.Owning, false: grid.Declined}[missing == ""]; j.rec.Role != want {
-				t.Errorf("asked %t, missing %q: it is %s, and said %+v", asked, missing, j.rec.Role, said)
+			if want := map[bool]grid.Role{true: grid.Owning, false: grid.Declined}[missing == nil]; j.rec.Role != want {
+				t.Errorf("asked %t, missing %v: it is %s, and said %+v", asked, missing, j.rec.Role, said)
 			}
 		}
 	}

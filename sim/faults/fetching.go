@@ -67,7 +67,7 @@ func (h *host) check(key core.WorkKey, e core.Check) {
 		end: func(bool) {
 			ev := core.Checked{Job: e.Job, Epoch: e.Epoch}
 			if f := h.s.disk.folders[e.Job]; f == nil || !f.inputs {
-				ev.Missing = "data"
+				ev.Missing = errors.New("data")
 			}
 			h.post(ev)
 		},
