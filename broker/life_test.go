@@ -73,7 +73,7 @@ func (j *failing) Each(ctx context.Context, give func(grid.Record) error) error 
 func (j *failing) Told(_ context.Context, want func(grid.LastWord) bool) (list []grid.Record, _ error) {
 	for _, w := range j.words {
 		if want(w) {
-			list = append(list, grid.Record{Job: grid.Job{ID: w.Job}, State: w.State})
+			list = append(list, grid.Record{Job: grid.Job{ID: w.Job}, State: w.State, Tenure: grid.Tenure{Role: grid.Owning}})
 		}
 	}
 	return list, j.err("Told")
