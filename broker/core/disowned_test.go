@@ -158,3 +158,29 @@ func TestADeclinedJobMayStayWhereItIs(t *testing.T) {
 		}
 	}
 }
+
+// Such a job of which its user wants the end comes to it when all have said that there is nothing of it with them.
+func TestADeclinedJobThatIsCancelledEnds(t *testing.T) {
+	t.Parallel()
+	at, j := grid.Epoch{Term: 1, Hop: 2}, jobOf(me, "a", "1")
+	r := watched(j, at)
+	r.CancelRequested = true
+	c := signed(r)
+	k := c.jobs[j.ID]
+	k.asked = c.now
+	c.Step(1_000_001, Message{her, wire.Declined{Handoff: wire.HandoffID{Job: j.ID, Epoch: at, To: her}}})
+	c.Step(1_000_002, Message{him, wire.Error{Of: wire.KindRecall, Job: j.ID, At: at}})
+	if k.rec.Role != grid.Owning || len(k.due) == 0 {
+		t.Fatalf("it is %s, %s, and nothing is due", k.rec.Role, k.rec.State)
+	}
+	for range 100 {
+		now := c.now + c.cfg.Digest
+		for _, p := range []grid.PeerID{her, him, it} {
+			c.Step(now, Message{p, wire.Error{Of: wire.KindRecall, Job: j.ID, At: k.rec.Epoch}})
+		}
+		c.Step(now, Tick{})
+	}
+	if k.rec.State != grid.Killed {
+		t.Errorf("it is %s (%s)", k.rec.State, k.rec.Reason)
+	}
+}

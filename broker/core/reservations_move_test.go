@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,12 +15,18 @@ import (
 // moves has a reservation changed, with a look at four nodes of four cores, and gives what its holder is told at last.
 func (d *desk) moves(m wire.Change, running ...plan.Running) wire.Reserved {
 	d.t.Helper()
+	return d.movesOver([]int{4, 4, 4, 4}, m, running...)
+}
+
+// movesOver is moves at a site whose nodes n1, n2... have so many cores.
+func (d *desk) movesOver(cores []int, m wire.Change, running ...plan.Running) wire.Reserved {
+	d.t.Helper()
 	d.sent = nil
 	d.step(Message{her, m})
 	look := shot(d.now)
 	look.Snapshot.Nodes = nil
-	for _, n := range []grid.NodeName{"n1", "n2", "n3", "n4"} {
-		look.Snapshot.Nodes = append(look.Snapshot.Nodes, plan.Node{Name: n, Cores: 4})
+	for i, n := range cores {
+		look.Snapshot.Nodes = append(look.Snapshot.Nodes, plan.Node{Name: grid.NodeName(fmt.Sprintf("n%d", i+1)), Cores: n})
 	}
 	look.Snapshot.Running = running
 	d.step(look)
@@ -134,5 +141,28 @@ func TestAChangeThatTheBatchSystemRefuses(t *testing.T) {
 	d.step(Message{him, wire.Change{ID: "r1", Number: 9, Start: 2_000_000, End: 2_700_000, Move: true, Count: 4}})
 	if got := d.sent[len(d.sent)-1].(wire.Reserved); got.Reservation.State != 0 || got.Refusal == nil {
 		t.Errorf("another is told %+v", got)
+	}
+}
+
+// What a reservation grows by has at least the cores of the smallest of its nodes, wherever that one stands; the smallest that will do come first.
+func TestAReservationGrowsByNodesOfItsSize(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		cores []int
+		is    []grid.NodeName
+	}{
+		{[]int{4, 8, 2, 4}, []grid.NodeName{"n1", "n2", "n4"}},
+		{[]int{8, 4, 2, 4}, []grid.NodeName{"n1", "n2", "n4"}},
+		{[]int{4, 4, 16, 8}, []grid.NodeName{"n1", "n2", "n4"}},
+		{[]int{8, 8, 4, 4}, nil},
+	} {
+		d := newDesk(t, 1)
+		d.says(d.reserveFor("r1", 2_000_000, 600_000, "n1", "n2"))
+		d.says(wire.Confirm{ID: "r1"})
+		d.movesOver(k.cores, wire.Change{ID: "r1", Number: d.disk["r1"].Number + 1, Start: 2_000_000, End: 2_500_000, Move: true, Count: 2}) // the cores of nodes are known from now on
+		got := d.movesOver(k.cores, wire.Change{ID: "r1", Number: d.disk["r1"].Number + 1, Start: 2_000_000, End: 2_500_000, Move: true, Count: 3})
+		if refused := got.Refusal != nil; refused != (k.is == nil) || !refused && !slices.Equal(d.disk["r1"].Nodes, k.is) {
+			t.Errorf("nodes of %v cores: it is %v (%+v)", k.cores, d.disk["r1"].Nodes, got.Refusal)
+		}
 	}
 }
