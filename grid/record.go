@@ -20,10 +20,9 @@ type Record struct {
 	Run
 	AtHome
 
-	EstimateNow Tick // the latest estimate of its start while it waits
-	// Stay is the latest search since the last decision, if it left the job where it was. It is
-	// no part of what is saved of the record: the decisions have it.
-	Stay *Decision
+	// EstimateNow is the latest estimate of its start while it waits. It outlives a tenure: of a job that was given away it is what the search
+	// foresaw, until its owner says more, and a candidate's own stands as it becomes the owner.
+	EstimateNow Tick
 }
 
 // Wished tells that the job's user wants its end. Whether its deadline has passed each owner sees by his own clock, and asks nobody
@@ -75,7 +74,11 @@ type Tenure struct {
 	Report uint64 // number of the last report made (owner) or applied (home)
 	Closed bool   // owner: the home has acknowledged the end
 	// Kept, at a former owner: its result was not taken, and is kept here for its user.
-	Kept bool
+	Kept        bool
+	ContactLost Tick // home: when the owner was last heard, while nothing is
+	// Stay, at an owner, is the latest search since the last decision, if it left the job where it was. It is
+	// no part of what is saved of the record: the decisions have it.
+	Stay *Decision
 }
 
 // Next is the tenure after this one. It takes over what is true of the way of the job as a whole:
@@ -121,7 +124,6 @@ type Run struct {
 // AtHome is what only the home of a job keeps of it, over all tenures.
 type AtHome struct {
 	Trail          []PeerID // who held the job, to be told of its end
-	ContactLost    Tick     // when the owner was last heard, while nothing is
 	PredictedStart Tick     // the estimate on which the job was first placed
 	Anyway         bool     // it waits though no site that is known could ever run it
 	// Altered is what its user wants otherwise, of the job as it travels: done when it waits here

@@ -80,9 +80,9 @@ func example(n int) *grid.Record {
 		Reason:          "because",
 		CancelRequested: true,
 		EstimateNow:     1795000006000,
-		Tenure:          grid.Tenure{Role: grid.Owning, Epoch: e, Owner: other, Handoff: grid.Handoff{Phase: grid.Offering, To: other, Epoch: e}, Report: 1 << 63, Closed: true},
+		Tenure:          grid.Tenure{Role: grid.Owning, Epoch: e, Owner: other, Handoff: grid.Handoff{Phase: grid.Offering, To: other, Epoch: e}, Report: 1 << 63, Closed: true, ContactLost: 1795000004000},
 		Run:             grid.Run{Attempt: 3, Local: "4711", Started: 1795000001000, Finished: 1795000002000, End: grid.Completed, ExitCode: 7, HasExit: true, Signal: 9, Outputs: grid.Manifest{{Path: "out\xfe", Size: 1, Mode: 0o600, Ranges: []grid.Hash{hashOf(9)}}}},
-		AtHome:          grid.AtHome{ContactLost: 1795000004000, PredictedStart: 1795000005000, Trail: []grid.PeerID{home, other}},
+		AtHome:          grid.AtHome{PredictedStart: 1795000005000, Trail: []grid.PeerID{home, other}},
 	}
 }
 

@@ -130,16 +130,13 @@ type claim struct {
 func (c *home) adopt(j *job, k claim) {
 	j.claim, j.raised, j.heirs = nil, 0, nil
 	c.ownership.abandon(j, "a result came from an older owner")
-	for t := range j.due {
-		c.disarm(j, concern(t))
-	}
+	c.rest(j)
 	r := &j.rec
 	if !slices.Contains(r.Trail, k.from) {
 		r.Trail = append(slices.Clip(r.Trail), k.from)
 	}
-	c.beginTenure(j, r.Next(grid.Watching, k.from, r.Epoch))
+	c.beginTenure(j, r.Next(grid.Watching, k.from, r.Epoch), grid.Run{Adopted: k.m.Epoch})
 	c.enter(j, grid.NoHandoff)
-	r.Adopted = k.m.Epoch
 	j.heard = c.now
 	c.apply(j, k.from, k.m)
 	if v := k.m.Version; v != j.sum() && c.gates.provesItself(j, k.from, k.m, v) {

@@ -17,10 +17,8 @@ func (c *ownership) commit(j *job) {
 	if c.isHome(j) {
 		role = grid.Watching
 	}
-	c.beginTenure(j, j.rec.Next(role, to, j.rec.Handoff.Epoch))
+	c.beginTenure(j, j.rec.Next(role, to, j.rec.Handoff.Epoch), grid.Run{})
 	j.rec.Telling = !c.isHome(j) && to != j.rec.Job.Home
-	j.rec.Stay = nil
-	c.leaves(j)
 	if c.isHome(j) && !slices.Contains(j.rec.Trail, to) {
 		j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
 	}

@@ -201,13 +201,8 @@ func (c *home) runAgain(j *job, why string) {
 	if r.Owner != c.cfg.Self {
 		r.Trail = append(slices.DeleteFunc(slices.Clone(r.Trail), func(p grid.PeerID) bool { return p == r.Owner }), r.Owner)
 	}
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
-	c.beginTenure(j, grid.Tenure{Role: grid.Owning, Owner: c.cfg.Self, Epoch: grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}})
-	r.Run = grid.Run{}
-	r.ContactLost = 0
-	r.Stay, r.EstimateNow, r.Reason = nil, 0, ""
+	c.rest(j)
+	c.beginTenure(j, grid.Tenure{Role: grid.Owning, Owner: c.cfg.Self, Epoch: grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}}, grid.Run{})
 	j.fails, j.blocked, j.pulling, j.setBack = 0, nil, false, false
 	if c.waitsAgain(j); j.unsupplied() {
 		c.save(j, why+": it starts when its files have come again")

@@ -124,8 +124,8 @@ func (c *relay) recordOf(id grid.JobID, s wire.Status) grid.Record {
 		EstimateNow:     at(s.Estimate),
 		Reason:          s.Reason,
 		CancelRequested: s.Cancel,
-		Tenure:          grid.Tenure{Owner: s.Owner, Epoch: s.Epoch},
+		Tenure:          grid.Tenure{Owner: s.Owner, Epoch: s.Epoch, ContactLost: c.instant(s.ContactLost)},
 		Run:             grid.Run{Started: c.instant(s.Started), Finished: c.instant(s.Finished), End: s.End, ExitCode: s.ExitCode, HasExit: s.HasExit, Signal: s.Signal, Outputs: s.Outputs, Usage: s.Usage, Local: s.Local},
-		AtHome:          grid.AtHome{ContactLost: c.instant(s.ContactLost), PredictedStart: at(s.Predicted)},
+		AtHome:          grid.AtHome{PredictedStart: at(s.Predicted)},
 	}
 }

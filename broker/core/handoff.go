@@ -272,9 +272,6 @@ func (c *ownership) onReady(from grid.PeerID, m wire.Ready) {
 	}
 }
 
-// leaves forgets the run of a job that others own now: nobody tells a former owner what becomes of it.
-func (c *ownership) leaves(j *job) { j.rec.Run = grid.Run{} }
-
 func (c *ownership) commitOf(j *job) wire.Commit {
 	return wire.Commit{Handoff: c.handoffID(j), Cancel: j.rec.Wished(), Certificate: j.lastCertificate(), Journal: c.committing(), Ready: j.rec.Candidate}
 }

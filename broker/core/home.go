@@ -351,9 +351,7 @@ func (c *home) terminal(j *job, s grid.State) {
 	if j.rec.Role == grid.Prepared { // its owner had offered it back, and then started or ended it
 		c.turn(j, grid.Watching)
 	}
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
+	c.rest(j)
 	c.save(j, "the end"+because(j.rec.Reason))
 	if c.gates.beforeDrop(j) == open { // what may still run keeps its folder as long as the job is kept
 		c.emit(Discard{Job: j.rec.Job.ID, Keep: true})

@@ -217,7 +217,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		CancelRequested: m.Cancel || c.groups.unwanted(m.Job.ID),
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}},
 	}, ofOwnership: ofOwnership{heard: c.now}}
-	c.beginTenure(j, grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from})
+	c.beginTenure(j, grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from}, grid.Run{})
 	c.begins(j, grid.Assigned)
 	j.rec.Job.Terms.Deadline = c.until(m.Deadline)
 	owning := c.proven(from, m)

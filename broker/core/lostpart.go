@@ -63,14 +63,11 @@ func (c *recovery) gaveAway(j *job, m wire.Owned) {
 		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
 	}
 	c.ownership.abandon(j, "it was handed over already")
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
+	c.rest(j)
 	r := &j.rec
-	c.beginTenure(j, r.Next(grid.Tombstone, m.Certificate.To, m.Certificate.Epoch))
+	c.beginTenure(j, r.Next(grid.Tombstone, m.Certificate.To, m.Certificate.Epoch), grid.Run{})
 	r.Certificates = append(slices.Clip(r.Certificates), m.Certificate)
 	r.Ended = c.now
-	c.ownership.leaves(j)
 	c.save(j, "given to "+c.nameOf(m.Certificate.To)+" before the journal was rolled back")
 	c.discard(r.Job.ID)
 }
@@ -86,13 +83,10 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 		c.emit(Withdraw{c.attempt(j)}) // it was, before the handoff: the token makes sure
 	}
 	c.ownership.abandon(j, "it was handed over already")
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
+	c.rest(j)
 	r := &j.rec
-	c.beginTenure(j, r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch))
+	c.beginTenure(j, r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch), grid.Run{})
 	r.Certificates, r.Candidate = certificates, c.mark(from)
-	c.ownership.leaves(j)
 	for _, d := range certificates {
 		if d.To != c.cfg.Self && !slices.Contains(r.Trail, d.To) {
 			r.Trail = append(slices.Clip(r.Trail), d.To)
@@ -104,8 +98,9 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 }
 
 // waitsAgain begins the state of a job that waits here again, at an epoch that this journal lacks or at a new one: where its files have not come, as this journal
-// was put back to before that, they are awaited still. A job of a group whose files have all come waits for none.
+// was put back to before that, they are awaited still. A job of a group whose files have all come waits for none. What another foresaw of its start is over.
 func (c *kernel) waitsAgain(j *job) {
+	j.rec.EstimateNow, j.rec.Reason = 0, ""
 	if j.unsupplied() && !c.groups.complete(j.rec.Job.ID) {
 		c.awaitFiles(j)
 	} else {

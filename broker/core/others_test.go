@@ -132,7 +132,6 @@ func (o *others) handedOver(j *job)                   { o.did("handedOver %s", j
 func (o *others) handoffDue(j *job)                   { o.did("handoffDue %s", j.rec.Job.ID) }
 func (o *others) handoffID(j *job) (r wire.HandoffID) { o.did("handoffID %s", j.rec.Job.ID); return }
 func (o *others) inputsFetched(_ Fetched)             { o.did("inputsFetched") }
-func (o *others) leaves(j *job)                       { o.did("leaves %s", j.rec.Job.ID) }
 func (o *others) letGo(j *job)                        { o.did("letGo %s", j.rec.Job.ID) }
 func (o *others) makeOffer(j *job, to grid.PeerID, _ grid.Tick, _ uint32) {
 	o.did("makeOffer %s %v", j.rec.Job.ID, to)

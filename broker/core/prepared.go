@@ -150,8 +150,6 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	c.ownsAt(j, j.rec.Handoff.Epoch)
 	j.rec.Certificates = chain
 	j.rec.HopsAt = c.now
-	// It may have been here before, to the end: nothing of that is true of what it is now.
-	j.rec.Run, j.rec.Ended, j.rec.Reason, j.rec.Stay = grid.Run{}, 0, "", nil
 	c.begins(j, grid.Ready)
 	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished() || cancel), false
 	c.disarm(j, onPrepared)

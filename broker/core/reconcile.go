@@ -143,9 +143,7 @@ func (c *recovery) behind(j *job, a grid.AttemptID) {
 // as anybody has said.
 func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 	c.ownership.abandon(j, "the journal was rolled back")
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
+	c.rest(j)
 	r := &j.rec
 	was := r.Tenure
 	c.ownsAt(j, epoch)
@@ -155,8 +153,6 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 	if epoch.Before(was.Superseded) {
 		r.Superseded = was.Superseded // by a later one than this
 	}
-	r.Run = grid.Run{}
-	r.ContactLost, r.Stay = 0, nil
 	c.waitsAgain(j)
 	if c.isHome(j) {
 		r.Certificates, r.Uncertain = nil, true

@@ -137,7 +137,12 @@ type arrival struct {
 
 func (c *kernel) become(j *job, s grid.State) { c.move(j, s, grid.Own) }
 func (c *kernel) hears(j *job, s grid.State)  { c.move(j, s, grid.Heard) }
-func (c *kernel) begins(j *job, s grid.State) { c.move(j, s, grid.Begun) }
+func (c *kernel) begins(j *job, s grid.State) {
+	c.move(j, s, grid.Begun)
+	if s < grid.Moving { // it may have been here before, to its end; what is only offered may stay that
+		j.rec.Ended, j.rec.Reason = 0, ""
+	}
+}
 
 func (c *kernel) move(j *job, s grid.State, by grid.Word) {
 	if !j.rec.State.CanBecome(s, by) {

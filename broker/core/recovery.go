@@ -69,7 +69,6 @@ type recovery struct {
 		dropOffer(j *job, why string)
 		handoffDue(j *job)
 		handoffID(j *job) wire.HandoffID
-		leaves(j *job)
 		letOffer(j *job)
 		letGo(j *job)
 		ownerLost(j *job, owner grid.PeerID)

@@ -102,9 +102,7 @@ func (c *home) endedBefore(j *job, m wire.ReportAck) {
 		c.emit(Kill{c.attempt(j)})
 	}
 	c.ownership.abandon(j, "it had ended already")
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
+	c.rest(j)
 	r := &j.rec
 	r.End, r.ExitCode, r.HasExit, r.Signal = m.End, m.ExitCode, m.HasExit, m.Signal
 }

@@ -31,9 +31,7 @@ func rerun(name string, asNew bool) (*Core, grid.JobID) {
 	c := signed(r)
 	c.Step(1_000_001, Forget{Site: him, Fenced: true, By: "root"})
 	j := c.jobs[r.Job.ID]
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
+	c.rest(j)
 	j.rec.State, j.rec.Attempt = run.state, run.attempt
 	if run.state == grid.Running {
 		j.rec.Started = 1_000_000

@@ -68,7 +68,7 @@ func (c *home) newJob(of grid.Job, key string, anyway bool) *job {
 		Submitted: c.terms.handedIn(&of),
 		AtHome:    grid.AtHome{Anyway: anyway},
 	}}
-	c.beginTenure(j, grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self})
+	c.beginTenure(j, grid.Tenure{Role: grid.Owning, Epoch: grid.Epoch{Term: 1}, Owner: c.cfg.Self}, grid.Run{})
 	c.begins(j, grid.Submitted)
 	c.jobs[of.ID] = j
 	return j

@@ -59,9 +59,7 @@ func (c *ownership) relinquish(j *job) {
 // letGo makes a superseded job a tombstone.
 func (c *ownership) letGo(j *job) {
 	c.abandon(j, "its home has given it to another")
-	for k := range j.due {
-		c.disarm(j, concern(k))
-	}
+	c.rest(j)
 	c.turn(j, grid.Tombstone)
 	j.rec.Ended = c.now
 	if j.rec.End != 0 {

@@ -25,11 +25,12 @@ func (c *kernel) enter(j *job, to grid.HandoffPhase) {
 	j.rec.Handoff.Phase = to
 }
 
-// beginTenure replaces who owns the job, and all that is true of his tenure alone.
-func (c *kernel) beginTenure(j *job, t grid.Tenure) {
+// beginTenure replaces who owns the job, all that is true of his tenure alone, and what is known of a run: nobody tells a former owner what
+// becomes of the job, and where it comes back nothing of an earlier run is true.
+func (c *kernel) beginTenure(j *job, t grid.Tenure, run grid.Run) {
 	c.turn(j, t.Role)
 	c.enter(j, t.Handoff.Phase)
-	j.rec.Tenure = t
+	j.rec.Tenure, j.rec.Run = t, run
 }
 
 // ownsAt makes this site the owner, from that epoch on. Its reports are numbered anew, so by no number of the last tenure can be
@@ -38,6 +39,6 @@ func (c *kernel) ownsAt(j *job, epoch grid.Epoch) {
 	if j.rec.Certified != (grid.Hash{}) {
 		j.certify(nil, grid.Hash{}) // they are of a version that went from here
 	}
-	c.beginTenure(j, j.rec.Next(grid.Owning, c.cfg.Self, epoch))
+	c.beginTenure(j, j.rec.Next(grid.Owning, c.cfg.Self, epoch), grid.Run{})
 	j.known, j.since = false, 0
 }

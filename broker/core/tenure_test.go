@@ -46,3 +46,41 @@ func TestTheWordOfTheHomeCountsInANewTenure(t *testing.T) {
 		})
 	}
 }
+
+// What was true of the one that had a job is not of who has it now: that he was not heard, and, where it is found to be here, when it was to
+// start with him, and why it did not.
+func TestNothingOfTheLastOwnerIsLeft(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	at := func(hop uint32) grid.Epoch { return grid.Epoch{Term: 1, Hop: hop} }
+	given := []grid.Certificate{certificate(j, me, 1, her)}
+	back := wire.HandoffID{Job: j.ID, Epoch: at(2), To: me, Digest: wire.JobDigest(j)}
+	onward := append(given, certificate(j, her, 2, him))
+	for name, k := range map[string]struct {
+		role  grid.Role
+		to    grid.Handoff
+		event Event
+	}{
+		"he declined it":     {grid.Watching, grid.Handoff{Phase: grid.Committed, To: her, Epoch: at(1)}, Message{her, wire.Declined{Handoff: wire.HandoffID{Job: j.ID, Epoch: at(1), To: her, Digest: back.Digest}}}},
+		"he gives it back":   {grid.Prepared, grid.Handoff{To: me, Epoch: at(2)}, Message{her, wire.Commit{Handoff: back, Certificate: certificate(j, her, 2, me)}}},
+		"he has given it on": {grid.Watching, grid.Handoff{}, Message{her, wire.Moved{Job: j.ID, Certificates: onward, Version: back.Digest}}},
+		"it has been here since": {grid.Watching, grid.Handoff{}, Reconciled{
+			Jobs: []grid.JobID{j.ID}, Attempts: []grid.AttemptID{{Job: j.ID, Epoch: at(5), Attempt: 1}}, All: true,
+		}},
+	} {
+		c := signed()
+		was := grid.Record{
+			Job: j, State: grid.Assigned, Reason: "b has no idle core", EstimateNow: 5_000_000,
+			Tenure: grid.Tenure{Role: k.role, Owner: her, Epoch: at(1), Handoff: k.to, Certificates: given, ContactLost: 900_000},
+		}
+		turnedFrom(c, &was)
+		c.Step(c.now+1, k.event)
+		r := c.jobs[j.ID].rec
+		if !was.Epoch.Before(r.Epoch) || r.ContactLost != 0 {
+			t.Errorf("%s: %v at %v, not heard since %d", name, r.Role, r.Epoch, r.ContactLost)
+		}
+		if _, found := k.event.(Reconciled); found && (r.Role != grid.Owning || r.EstimateNow != 0 || r.Reason != "") {
+			t.Errorf("%s: %v, to start at %d: %s", name, r.Role, r.EstimateNow, r.Reason)
+		}
+	}
+}

@@ -105,6 +105,9 @@ func (c *kernel) disarm(j *job, k concern) {
 	j.tries[k] = 0
 }
 
+// rest disarms all that is armed for a job.
+func (c *kernel) rest(j *job) { j.due, j.tries = [concerns]grid.Tick{}, [concerns]int{} }
+
 func (c *kernel) armGeneral(k concern, in grid.Tick) {
 	at := c.now + max(in, 1)
 	c.timers.general[k-concerns] = at

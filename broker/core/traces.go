@@ -238,7 +238,7 @@ func (j *job) mayBeGiven(term uint32) bool {
 
 // lostAt: a part, or a job of a group, was with a member, and both journals have lost what became of it there.
 func (c *recovery) lostAt(j *job, at trail, what string) {
-	c.beginTenure(j, grid.Tenure{Role: grid.Watching, Epoch: at.epoch, Owner: at.of})
+	c.beginTenure(j, grid.Tenure{Role: grid.Watching, Epoch: at.epoch, Owner: at.of}, grid.Run{})
 	j.rec.Trail = []grid.PeerID{at.of}
 	c.begins(j, grid.Assigned)
 	j.rec.Reason = "the journal was rolled back, and " + c.nameOf(at.of) + " had the " + what + ", and has forgotten it too"

@@ -17,10 +17,10 @@ func everything(k *kernel) grid.Record {
 	j.Outputs = []grid.Output{{Path: "out", Target: "out.txt"}, {Path: "err", Target: "err.txt"}}
 	return grid.Record{
 		Job: j, State: grid.Completed, Submitted: k.now - 90, Ended: k.now - 10, EstimateNow: k.now + 7, Reason: "why", CancelRequested: true,
-		Tenure: grid.Tenure{Owner: her, Epoch: grid.Epoch{Term: 3, Hop: 4}},
+		Tenure: grid.Tenure{Owner: her, Epoch: grid.Epoch{Term: 3, Hop: 4}, ContactLost: k.now - 30},
 		Run: grid.Run{Local: "17", Started: k.now - 60, Finished: k.now - 20, End: grid.Completed, ExitCode: 2, HasExit: true, Signal: 9,
 			Outputs: grid.Manifest{{Path: "out.txt", Size: 5}}, Usage: grid.Usage{CPU: 8, Memory: 9, Nodes: "n1"}},
-		AtHome: grid.AtHome{ContactLost: k.now - 30, PredictedStart: k.now + 5},
+		AtHome: grid.AtHome{PredictedStart: k.now + 5},
 	}
 }
 

@@ -136,7 +136,7 @@ func TestAChangeOfRoleThatIsNotInTheTableFails(t *testing.T) {
 	for want, change := range map[string]func(c *Core, k *job){
 		"is owning, and cannot become tombstone": func(c *Core, k *job) { c.turn(k, grid.Tombstone) },
 		"is none, and cannot become committed":   func(c *Core, k *job) { c.enter(k, grid.Committed) },
-		"is owning, and cannot become declined":  func(c *Core, k *job) { c.beginTenure(k, grid.Tenure{Role: grid.Declined}) },
+		"is owning, and cannot become declined":  func(c *Core, k *job) { c.beginTenure(k, grid.Tenure{Role: grid.Declined}, grid.Run{}) },
 	} {
 		c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
 		change(c, c.jobs[j.ID])
