@@ -230,6 +230,10 @@ func (c *ownership) inputsFetched(e Fetched) {
 		c.release(a)
 		return
 	}
+	if j := c.job(e.Job); j != nil && !c.offerAgain(j, a.from, a.offer) || j == nil && a.offer.Job.Home == c.cfg.Self {
+		c.release(a) // the job has ended, or is here, since: to fetch its files may take long
+		return
+	}
 	c.prepare(a)
 }
 
