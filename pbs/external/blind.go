@@ -16,13 +16,16 @@ import (
 // and the end are written here, by the listings; they are as true as those are, and a site
 // that can show its folders to the nodes should.
 
-// unblind releases a job from the hold that it was submitted on.
+// unblind releases a job from the hold that it was submitted on. From the first try on it may start; the hold is gone when the batch system has said so.
 func (s *System) unblind(ctx context.Context, e *entry) error {
-	if err := s.change(e, func(e *entry) { e.Released = true }); err != nil {
+	if err := s.change(e, func(e *entry) { e.Released, e.Releasing = true, true }); err != nil {
 		return err
 	}
-	_, _, err := s.act(ctx, e.ID, s.view(e).Local, s.config.Client.Release)
-	return err
+	_, done, err := s.act(ctx, e.ID, s.view(e).Local, s.config.Client.Release)
+	if err != nil || !done {
+		return err
+	}
+	return s.change(e, func(e *entry) { e.Releasing = false })
 }
 
 // aliveBlind goes on with a job of a blind site that waits or runs.
@@ -36,8 +39,10 @@ func (s *System) aliveBlind(ctx context.Context, e *entry, j Job) {
 		if time.Since(v.removed) >= removeAgain {
 			s.remove(ctx, e)
 		}
-	case !v.Released:
-		s.unblind(ctx, e)
+	case !v.Released || v.Releasing:
+		if _, taken, err := control.ReadToken(v.Control, v.ID); err == nil && !taken { // else it was withdrawn, and that is not noted yet
+			s.unblind(ctx, e)
+		}
 	}
 }
 

@@ -244,3 +244,38 @@ func TestBlindJobOfAnUnknownState(t *testing.T) {
 		}
 	})
 }
+
+// The release from the hold that it was submitted on fails, or the broker dies before it: it is released when the batch system shows it again. One that somebody
+// holds after that stays so.
+func TestBlindReleaseThatFails(t *testing.T) {
+	for name, restarts := range map[string]bool{"it fails": false, "and the broker is started anew": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bench) {
+				b.stop()
+				b.config.Blind = true
+				b.start()
+				j := b.job()
+				b.far.set(func() { b.far.clings = errDown })
+				if _, err := b.Submit(b.Context(), j); err == nil {
+					t.Error("Submit says that all is well")
+				}
+				b.later(time.Minute)
+				if restarts {
+					b.restart()
+				}
+				b.far.set(func() { b.far.clings = nil })
+				b.later(time.Minute)
+				if k := b.far.live()[0]; k.State != Queued {
+					t.Fatalf("it is %+v", k)
+				}
+				if err := b.Hold(b.Context(), j.ID, j.Control); err != nil {
+					t.Fatal(err)
+				}
+				b.later(time.Minute)
+				if k := b.far.live()[0]; k.State != Held {
+					t.Errorf("held, it is %+v", k)
+				}
+			})
+		})
+	}
+}

@@ -44,7 +44,8 @@ type batch struct {
 	shapes     plan.Shapes
 	looks      grid.Tick
 	caps       []plan.Cap
-	dead       bool // removals get no answer of the job's node
+	dead       bool  // removals get no answer of the job's node
+	clings     error // releases from a hold fail
 }
 
 func (b *batch) Traits() Traits {
@@ -143,6 +144,9 @@ func (b *batch) Hold(_ context.Context, _ string, id grid.LocalID) error {
 }
 
 func (b *batch) Release(_ context.Context, _ string, id grid.LocalID) error {
+	if b.clings != nil {
+		return b.clings
+	}
 	return b.change(id, func(j *Job) {
 		j.OurHold = false
 		if j.State == Held {

@@ -37,6 +37,7 @@ type entry struct {
 	Submitted   grid.Tick // by our clock, when the command left
 	Blind       bool      `json:",omitempty"`
 	Released    bool      `json:",omitempty"` // Blind: the hold it was submitted on is, or may be, gone
+	Releasing   bool      `json:",omitempty"` // and it is not known whether it is
 	Withdrawn   bool      `json:",omitempty"` // it is to leave the queue
 	Killed      bool      `json:",omitempty"` // its end was asked for
 	Shaken      bool      `json:",omitempty"` // Blind: a node of it did not answer while it ran
