@@ -118,10 +118,10 @@ func (b *Book) Unheard(holder grid.PeerID) {
 	}
 }
 
-// Entered tells that others than its holder are in a reservation by its name, of which the holder is told; false is no news.
+// Entered has the holder of a reservation told that others are in it by its name; why says so. False is nothing to tell: it is over.
 func (b *Book) Entered(id grid.ReservationID, why string) bool {
 	is := b.all[id]
-	if is == nil || !is.Live() || is.Reason == why {
+	if is == nil || !is.Live() {
 		return false
 	}
 	is.Reason = why

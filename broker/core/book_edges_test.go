@@ -39,8 +39,13 @@ func TestAnotherIsInAReservation(t *testing.T) {
 	if got := listed("17.pbs", "18.pbs"); len(got) != 1 || !strings.Contains(got[0], "17.pbs, 18.pbs") || !strings.Contains(d.disk["r1"].Reason, "17.pbs, 18.pbs") || d.disk["r1"].State != grid.Confirmed {
 		t.Errorf("told is %q, on disk %+v", got, d.disk["r1"])
 	}
-	if got := listed("17.pbs", "18.pbs"); len(got) > 0 {
-		t.Errorf("told again: %q", got)
+	for _, others := range [][]string{{"17.pbs", "18.pbs"}, {"18.pbs", "17.pbs"}, {}} {
+		if got := listed(others...); len(got) > 0 {
+			t.Errorf("told again of %q: %q", others, got)
+		}
+	}
+	if got := listed("18.pbs"); len(got) != 1 || strings.Contains(got[0], "17.pbs") || !strings.Contains(got[0], "18.pbs") {
+		t.Errorf("one has left, and told is %q", got)
 	}
 	if got := notesIn(d.step(ReservationsListed{All: []HeldReservation{{ID: "r1", Place: at}, {ID: "x", Place: at, Others: []string{"19.pbs"}}}})); len(got) != 1 || !strings.Contains(got[0], "is in no book") {
 		t.Errorf("of one that is in no book: %q", got)

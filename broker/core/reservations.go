@@ -66,9 +66,19 @@ type bookWork struct {
 	repeats int
 	state   grid.ReservationState // as it was saved last
 	gives   []plan.Displaced      // who gives way to it
+	guests  guests                // of whom its holder was told
 
 	recovered bool // it was in the journal when this life began
 }
+
+// guests are the local jobs of others that are in a reservation by its name, as they are told while it is in that state: the reason
+// of the next state takes their place.
+type guests struct {
+	in   grid.ReservationState
+	jobs []string
+}
+
+func (g guests) are(o guests) bool { return g.in == o.in && slices.Equal(g.jobs, o.jobs) }
 
 // pendingReserve asks for nodes that are to be found.
 type pendingReserve struct {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 
 	"gbroker/grid"
@@ -64,14 +65,20 @@ func (c *reservations) ended(e Unreserved) {
 	c.settle()
 }
 
-// entered tells of others' jobs that name a reservation, where that is news.
+// entered tells of others' jobs that name a reservation: when they are others than was told, and once in each life.
 func (c *reservations) entered(all []HeldReservation) {
 	for _, h := range all {
-		if len(h.Others) == 0 {
+		r, known := c.book.Get(h.ID)
+		if !known || len(h.Others) == 0 {
 			continue
 		}
-		why := clip("another local job names it, and can take its nodes: " + strings.Join(h.Others, ", "))
-		if r, known := c.book.Get(h.ID); known && c.book.Entered(h.ID, why) {
+		w, now := c.work(h.ID), guests{r.State, slices.Sorted(slices.Values(h.Others))}
+		if w.guests.are(now) {
+			continue
+		}
+		why := clip("another local job names it, and can take its nodes: " + strings.Join(now.jobs, ", "))
+		if c.book.Entered(h.ID, why) {
+			w.guests = now
 			c.note(r.For, r.Holder.Home, "reservation "+string(h.ID)+": "+why)
 		}
 	}
