@@ -210,6 +210,16 @@ func (c *gates) beforeTaking(j *job, chain []grid.Certificate) gate {
 	return untilHome
 }
 
+// beforeRelying is what has to be known before the Commit by which this site owns a job counts as a word of its home, which lets it start: the Commit
+// may be older than what the home has done since, and so may what that has said of the job; and in an earlier life the job may
+// have been owned, and ended, by this very Commit.
+func (c *gates) beforeRelying(j *job, giver grid.PeerID) gate {
+	if j.stalled || j.recovered || giver != j.rec.Job.Home && c.now-j.began > c.cfg.Lease {
+		return untilHome
+	}
+	return open
+}
+
 // beforeHaving is what has to be known before a job is owned that this life found PREPARED: whether its inputs are here. They may have been dropped in a part of this
 // journal that is lost.
 func (c *gates) beforeHaving(j *job) gate {

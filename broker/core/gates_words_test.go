@@ -123,6 +123,25 @@ func TestObstaclesOfTaking(t *testing.T) {
 		map[string]func(*atGate){"an owner elsewhere": byAnother})
 }
 
+// A Commit lets a job start where it cannot be older than what the home has said since.
+func TestObstaclesOfRelying(t *testing.T) {
+	t.Parallel()
+	long := func(s *atGate) { s.job.began = s.now - s.cfg.Lease - 1 }
+	by := func(giver grid.PeerID) func(*atGate) gate {
+		return func(s *atGate) gate { return s.gates.beforeRelying(s.job, giver) }
+	}
+	free := func() *atGate {
+		s := freely(her)
+		s.job.recovered, s.job.began = false, s.now-s.cfg.Lease
+		return s
+	}
+	stalled := obstacle{"this broker did not listen since", func(s *atGate) { s.job.stalled = true }, untilHome}
+	earlier := obstacle{"it is of an earlier life", func(s *atGate) { s.job.recovered = true }, untilHome}
+	closedBy(t, "rely, on another", free, by(him), stalled, earlier, obstacle{"it was offered long ago", long, untilHome})
+	closedBy(t, "rely, on its home", free, by(her), stalled, earlier)
+	opensWith(t, "rely, on its home", free, by(her), map[string]func(*atGate){"it was offered long ago": long})
+}
+
 // A home lets another have its job where certificates prove him its owner, unless what may run once has run with who has it.
 func TestObstaclesOfYielding(t *testing.T) {
 	t.Parallel()

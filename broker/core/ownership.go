@@ -42,6 +42,7 @@ type ownership struct {
 		beforePreparing(b wire.HandoffID) gate
 		beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate
 		beforeReclaiming() gate
+		beforeRelying(j *job, giver grid.PeerID) gate
 		beforeRepeating(j *job) gate
 		beforeHandingOn(j *job) gate
 		beforeHaving(j *job) gate

@@ -154,9 +154,7 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished() || cancel), false
 	c.disarm(j, onPrepared)
 	j.homeHeard = c.now
-	if j.stalled || j.recovered || giver != j.rec.Job.Home && c.now-j.began > c.cfg.Lease {
-		// The Commit may be older than what the home has done since, and so may what it has said of the job: it
-		// acknowledges a report first. In an earlier life the job may have been owned, and ended, by this very Commit.
+	if c.gates.beforeRelying(j, giver) != open { // so it acknowledges a report first
 		if !c.isHome(j) {
 			j.rec.Report = c.branchReport(0)
 		}
