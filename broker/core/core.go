@@ -112,6 +112,7 @@ func assemble(k *kernel) *Core {
 	k.groups.limit = k.cfg.UploadLimit
 	k.groups.jobs, k.groups.window, k.groups.expand = memberJobs{c.home}, k.cfg.Window, k.cfg.Expand
 	k.wholes.wholes = &wholeJobs{kernel: k, budgets: c.budgets, execution: c.execution, gates: c.gates, home: c.home, ownership: c.ownership, reservations: c.reservations, search: c.search, terms: c.terms}
+	c.neighbourhood.gates = c.gates
 	c.neighbourhood.home = c.home
 	c.neighbourhood.ownership = c.ownership
 	c.neighbourhood.recovery = c.recovery

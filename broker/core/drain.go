@@ -18,7 +18,7 @@ func (c *neighbourhood) drainRequest(e DrainRequest) {
 		c.announce()
 		c.search.passSoon()
 		for _, j := range c.sorted() {
-			if j.rec.Role == grid.Owning && j.rec.State == grid.Ready && j.rec.Altered == nil { // that waits to be of its new version, and is searched for then
+			if j.rec.Role == grid.Owning && j.rec.State == grid.Ready && c.gates.beforePlacing(j) == open {
 				c.disarm(j, onHandoff)
 				c.search.undecide(j)
 			}

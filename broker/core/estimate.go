@@ -78,10 +78,10 @@ func (c *search) undecide(j *job) {
 }
 
 // unplaced: a part has no place. At its home it is handed to its site again; its site has nothing else to do with it, as soon as it is known that
-// it has not started here in a branch of the journal that is lost. One that waits for the gate of its start has its place.
+// it has not started here in a branch of the journal that is lost.
 func (c *search) unplaced(j *job) {
 	switch {
-	case c.isHome(j) || j.rec.Role != grid.Owning || j.isSuperseded() || j.awaits && !c.draining:
+	case c.isHome(j) || j.rec.Role != grid.Owning || j.isSuperseded() || c.gates.beforePlacing(j) != open:
 	case c.gates.beforeFailing(j) != open:
 		c.backoff(j, onHandoff)
 	default:

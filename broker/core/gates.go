@@ -66,6 +66,8 @@ const (
 	untilVersion                // the other has an older version of the job
 	untilGiver                  // who gave it to an owner that has declined it may take it back
 	untilInputs                 // whether its inputs are here
+	placedHere                  // it waits here to start
+	toBeCancelled               // its user wants its end
 )
 
 // String is for people.
@@ -84,6 +86,7 @@ func (g gate) String() string {
 		"was done before", "was overtaken by a later wish of the same broker",
 		"waits until all its sites have answered", "waits until the site that has it knows of the change",
 		"waits until who gave it away takes it back, or has let go of it", "waits until this site has looked for its inputs",
+		"waits to start here", "is to be cancelled",
 	}[g]
 }
 

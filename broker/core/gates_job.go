@@ -58,6 +58,18 @@ func (c *gates) beforeHandingOn(j *job) gate {
 	return untilHome
 }
 
+// beforePlacing is what has to be known before a place is searched for a job that is READY: one that waits for the gate of its start has its
+// place here, unless this site is drained; then it is of its new version before it goes anywhere.
+func (c *gates) beforePlacing(j *job) gate {
+	switch {
+	case j.rec.CancelRequested:
+		return toBeCancelled
+	case j.awaits && (!c.draining || j.rec.Altered != nil):
+		return placedHere
+	}
+	return open
+}
+
 // hearsHome: the home of a job owned here was heard lately.
 func (c *gates) hearsHome(j *job) bool {
 	return j.homeHeard != 0 && c.now-j.homeHeard <= silence*c.cfg.Digest

@@ -208,6 +208,13 @@ func TestObstaclesOfALostBranch(t *testing.T) {
 		someSilent.put(s)
 	}})
 
+	place := func(s *atGate) gate { return s.gates.beforePlacing(s.job) }
+	awaits := func(s *atGate) { s.job.awaits = true }
+	closedBy(t, "place", ofHere, place, obstacle{"its user wants its end", func(s *atGate) { s.rec.CancelRequested = true }, toBeCancelled},
+		obstacle{"it waits to start here", awaits, placedHere},
+		obstacle{"it does, altered, at a drained site", func(s *atGate) { awaits(s); s.draining, s.rec.Altered = true, &grid.Alteration{} }, placedHere})
+	opensWith(t, "place", ofHere, place, map[string]func(*atGate){"it waits at a drained site": func(s *atGate) { awaits(s); s.draining = true }})
+
 	stand := func(s *atGate) gate { return s.gates.beforeStanding(s.job) }
 	closedBy(t, "stand", ofHere, stand, obstacle{"it was submitted since", func(s *atGate) { s.rec.Uncertain, s.rec.Unproven = true, true }, untilAll})
 	opensWith(t, "stand", ofHere, stand, map[string]func(*atGate){

@@ -96,11 +96,11 @@ func (c *ownership) late(from grid.PeerID, b wire.HandoffID) {
 func (c *ownership) handoffDue(j *job) {
 	switch j.rec.Handoff.Phase {
 	case grid.NoHandoff:
-		switch {
+		switch hold := c.gates.beforePlacing(j); {
 		case j.rec.State != grid.Ready || j.rec.Role != grid.Owning:
-		case j.awaits && !j.rec.CancelRequested && (!c.draining || j.rec.Altered != nil): // it is of its new version before it goes anywhere
+		case hold == placedHere:
 			c.execution.launch(j, "submitted here")
-		default:
+		case hold == open:
 			c.search.undecide(j) // a search found nobody: again
 		}
 	case grid.Offering:

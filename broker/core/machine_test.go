@@ -238,7 +238,7 @@ func TestNeighbourhoodAlone(t *testing.T) {
 		grid.Record{Job: j, State: grid.Moving, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1},
 			Handoff: grid.Handoff{Phase: grid.Offering, To: her, Epoch: grid.Epoch{Term: 1, Hop: 1}}}},
 		grid.Record{Job: l, State: grid.Running, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: grid.Epoch{Term: 1, Hop: 2}}})
-	m := &neighbourhood{kernel: k, home: o, ownership: o, recovery: o, search: o}
+	m := &neighbourhood{kernel: k, gates: o, home: o, ownership: o, recovery: o, search: o}
 	a := steppedAlone(t, k, o, m)
 	a.want(PeerChanged{her, grid.Dead}, "handoffID 1, sendAbort the candidate was not to be reached, dropOffer 1 the offer died: b is dead, loseContact 2")
 	a.want(DrainRequest{Token: 1, On: true}, "Announce>b, Announce>c, Answer, saveState, passSoon")

@@ -13,6 +13,9 @@ import (
 // it. It has no state but the kernel's.
 type neighbourhood struct {
 	*kernel
+	gates interface {
+		beforePlacing(j *job) gate
+	}
 	home interface {
 		loseContact(j *job)
 		pull(j *job)

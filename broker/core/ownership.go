@@ -39,6 +39,7 @@ type ownership struct {
 		beforeHearing(j *job, from grid.PeerID, b wire.HandoffID) gate
 		beforeLettingGo(j *job) gate
 		beforeRelinquishing(j *job, m wire.Superseded) gate
+		beforePlacing(j *job) gate
 		beforePreparing(b wire.HandoffID) gate
 		beforeOwning(j *job, from grid.PeerID, m wire.Commit, last grid.JournalID) gate
 		beforeReclaiming() gate

@@ -35,6 +35,7 @@ type search struct {
 	gates interface {
 		beforeFailing(j *job) gate
 		beforeHandingOn(j *job) gate
+		beforePlacing(j *job) gate
 		beforeStart(j *job) gate
 		beforeSearch() gate
 		beforeAnyStart() gate

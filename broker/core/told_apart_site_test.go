@@ -24,7 +24,8 @@ func TestADrainPutsJobsUp(t *testing.T) {
 		k.change(&r)
 		o := &others{}
 		kern := kernelOf(o, r)
-		m := &neighbourhood{kernel: kern, home: o, ownership: o, recovery: o, search: o}
+		kern.jobs[r.Job.ID].awaits = r.Altered != nil
+		m := &neighbourhood{kernel: kern, gates: o, home: o, ownership: o, recovery: o, search: o}
 		m.drainRequest(DrainRequest{Token: 1, On: true})
 		up := false
 		for _, did := range o.take() {

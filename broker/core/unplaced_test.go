@@ -85,3 +85,20 @@ func TestAPartThatAwaitsItsHome(t *testing.T) {
 		}
 	}
 }
+
+// A part that is cancelled ends by that, though its site has nothing else to do with it.
+func TestAPartThatIsCancelledBeforeItsDirectoryHasSpoken(t *testing.T) {
+	t.Parallel()
+	r := partHere(grid.Owning, me)
+	c := New(signer(me, "a"), []grid.Member{{Name: "b", Peer: her, Send: true}}, []grid.Record{r})
+	c.Step(1_000_000, Boot{})
+	c.Step(c.now+1, Message{her, wire.Cancel{Job: r.Job.ID, Epoch: r.Epoch}})
+	c.Step(c.now+1, DrainRequest{Token: 1, On: true})
+	c.Step(c.now+1, Reconciled{Jobs: []grid.JobID{r.Job.ID}, All: true})
+	for now, _ := c.Next(); now < 1_000_000+grid.Minute; now, _ = c.Next() {
+		c.Step(now, Tick{})
+	}
+	if j := c.jobs[r.Job.ID].rec; j.End != grid.Killed {
+		t.Errorf("it ends %v: %s", j.End, j.Reason)
+	}
+}
