@@ -139,7 +139,7 @@ type AtHome struct {
 	// RaisedFrom is its epoch before its term was raised, as who had the job was forgotten or declined it: what is told of an older one was known then. Zero is
 	// never, or that is not known.
 	RaisedFrom Epoch
-	// Fenced are those of which an administrator has said since that nothing of any job can run there: their word is not waited for.
+	// Fenced are those of which an administrator has said, then or since, that nothing of any job can run there: their word is not waited for.
 	Fenced []PeerID
 	// Relayed are the last alterations that other brokers have passed on, of each the last, the latest at the end.
 	Relayed []Relayed

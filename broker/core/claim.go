@@ -152,7 +152,7 @@ func (c *home) keepRun(j *job) {
 	r := &j.rec
 	r.Adopted = claimed(r)
 	r.Epoch = grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}
-	r.Handoff.Epoch = r.Epoch
+	r.Handoff.Epoch, r.Fenced = r.Epoch, nil
 	c.save(j, "another was to start it, by a part of a journal that is lost: what runs goes on at a new term")
 }
 

@@ -72,6 +72,8 @@ func (c *home) forget(e Forget) {
 			c.recovery.heirForgotten(j, e)
 		case f.Verdict != 0:
 			c.meet(j, f, e)
+		case e.Fenced:
+			c.recovery.spokenFor(j, grid.Forgotten{Peer: e.Site, Fenced: true})
 		}
 	}
 	if !e.DryRun {

@@ -108,7 +108,7 @@ func (c *recovery) heirNamed(j *job, version grid.Hash, certificates []grid.Cert
 	over := func(v grid.Hash) bool { return c.ownership.unproven(&j.rec.Job, v, certificates) == believed }
 	later := j.awaitsHeirs() && j.rec.RaisedFrom.Before(last.Epoch) && last.Epoch.Before(j.rec.Epoch) && last.To != j.lastHad()
 	switch {
-	case !later || last.To == c.cfg.Self || !over(version) && !over(j.sum()):
+	case !later || last.To == c.cfg.Self || slices.Contains(j.rec.Fenced, last.To) || !over(version) && !over(j.sum()):
 	case c.members[last.To] == nil:
 		c.heirLost(j, c.nameOf(last.To)+" has got it, and is no neighbour")
 	case j.heirs != nil:
@@ -116,11 +116,11 @@ func (c *recovery) heirNamed(j *job, version grid.Hash, certificates []grid.Cert
 	}
 }
 
-// spokenFor: an administrator has spoken for one who may have a job. That he is fenced off counts after a start too.
+// spokenFor: an administrator has spoken for one who had, or may have, a job of which the term was raised. That he is fenced off counts after a start too,
+// when all are asked again, also those that have said before that there was nothing with them.
 func (c *recovery) spokenFor(j *job, who grid.Forgotten) {
-	waited := j.heirs[who.Peer]
 	delete(j.heirs, who.Peer)
-	if waited && who.Fenced && !j.rec.State.Terminal() {
+	if who.Fenced && j.heirs != nil && !j.rec.State.Terminal() && !slices.Contains(j.rec.Fenced, who.Peer) {
 		j.rec.Fenced = append(slices.Clip(j.rec.Fenced), who.Peer)
 		c.save(j, "")
 	}
