@@ -19,12 +19,10 @@ func newWorld(o Options) *world {
 	w.result = Result{Seed: o.Seed, Coverage: map[string]int{}}
 	w.aim.point = points[int(o.Seed%uint64(len(points)))]
 	w.groupAim.point = groupPoints[int(o.Seed%uint64(len(groupPoints)))]
-	switch {
-	case o.aim == nil:
-	case o.aim.stage < groupComing:
-		w.aim.point = *o.aim
-	default:
-		w.groupAim.point = *o.aim
+	w.besideAim.point = besidePoints[int(o.Seed%uint64(len(besidePoints)))]
+	if o.aim != nil {
+		_, aim := w.crashes(o.aim.stage)
+		aim.point = *o.aim
 	}
 	w.wide = w.wideUsers()
 	r := w.rnd.build

@@ -128,14 +128,18 @@ func TestEveryCrashPointIsHit(t *testing.T) {
 			hit[name] += n
 		}
 	}
-	for _, p := range slices.Concat(points, groupPoints) {
+	for _, p := range slices.Concat(points, groupPoints, besidePoints) {
 		name := p.String()
 		for seed := uint64(0); hit[name] == 0; seed++ {
 			if seed == 60 {
 				t.Errorf("no crash %s in %d histories that aim at it", name, seed)
 				break
 			}
-			o := usual(seed, profile(t, "all"))
+			in := "all"
+			if p.stage >= besideTemplate {
+				in = coallocate
+			}
+			o := usual(seed, profile(t, in))
 			o.aim = &p
 			r := Run(o)
 			if r.Violation != nil {

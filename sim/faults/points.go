@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"math/rand/v2"
 	"slices"
 
 	"gbroker/broker/core"
@@ -64,12 +65,26 @@ const (
 	groupEntered
 	groupCancelled
 	groupEnded
+
+	besideTemplate // and those that follow are of what lies beside jobs and groups, where nothing else is saved; see beside.go
+	besideResults
+	besideReservation
+	besideBudget
+	besideAllocation // and those of its states, in order
 )
 
 var stageNames = [...]string{"no job", "unknown", "owner, files to come", "owner, ready", "owner, offering", "owner, withdrawing", "owner, assigned",
 	"owner, running", "owner, finished", "owner, output to go", "home, committed", "home, watching", "candidate, prepared",
 	"candidate, declined", "former owner, committed", "former owner", "home, ended",
-	"group, files to come", "group, jobs to come", "group, all jobs made", "group, cancelled", "group, ended"}
+	"group, files to come", "group, jobs to come", "group, all jobs made", "group, cancelled", "group, ended",
+	"template", "results", "reservation", "budget"}
+
+func (s stage) String() string {
+	if s < besideAllocation {
+		return stageNames[s]
+	}
+	return "allocation, " + allocationOf(s).String()
+}
 
 func (p point) String() string {
 	name := ""
@@ -78,7 +93,7 @@ func (p point) String() string {
 	} else {
 		name = "after Send " + messageNames[wire.Kind(p.where-afterSend)]
 	}
-	return name + " (" + stageNames[p.stage] + ")"
+	return name + " (" + p.stage.String() + ")"
 }
 
 // messageNames are those that a Core sends.
@@ -139,18 +154,14 @@ var ownerStages = map[grid.State]stage{
 // at is the crash before or after a commit; it tells whether it came.
 func (h *host) at(where where, changes []grid.Change) bool {
 	for _, c := range changes {
-		switch r := c.Record.(type) {
-		case *grid.Group:
-			if h.crashAt(point{where, stageOfGroup(r)}) {
-				return true
-			}
-		default:
-			if _, r, is := c.Job(); is && h.crashAt(point{where, stageOf(r)}) {
-				return true
-			}
+		if r, is := c.Record.(*grid.Group); is && h.crashAt(point{where, stageOfGroup(r)}) {
+			return true
+		}
+		if _, r, is := c.Job(); is && h.crashAt(point{where, stageOf(r)}) {
+			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(stagesBeside(changes), func(s stage) bool { return h.crashAt(point{where, s}) })
 }
 
 // after is the crash after an effect; it tells whether it came.
@@ -218,13 +229,22 @@ type aim struct {
 	met int // crashes there so far
 }
 
+// crashes is the source of chance for crashes in that stage, and the aim: others for groups, and for what lies beside, so that a history without
+// those stays as it was.
+func (w *world) crashes(s stage) (*rand.Rand, *aim) {
+	switch {
+	case s >= besideTemplate:
+		return w.rnd.besideCrash, &w.besideAim
+	case s >= groupComing:
+		return w.rnd.groupCrash, &w.groupAim
+	}
+	return w.rnd.crash, &w.aim
+}
+
 // crashAt crashes the broker at a point, by chance.
 func (h *host) crashAt(p point) bool {
 	w := h.s.w
-	rnd, aim := w.rnd.crash, &w.aim
-	if p.stage >= groupComing {
-		rnd, aim = w.rnd.groupCrash, &w.groupAim
-	}
+	rnd, aim := w.crashes(p.stage)
 	chance := w.rates[CrashAtPoint]
 	if chance > 0 && p == aim.point && aim.met < aims {
 		chance = aimed
@@ -357,7 +377,7 @@ var groupPoints = func() (list []point) {
 // Points lists the names of the crash points that are aimed at.
 func Points() []string {
 	var names []string
-	for _, p := range slices.Concat(points, groupPoints) {
+	for _, p := range slices.Concat(points, groupPoints, besidePoints) {
 		names = append(names, p.String())
 	}
 	return names

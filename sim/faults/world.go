@@ -25,23 +25,23 @@ type world struct {
 	// unheard[i][j]: until when a Release from i to j was lost, or late
 	unheard [][]grid.Tick
 	rnd     streams
-	// Crashes are likelier at aim; at groupAim in what groups go through.
-	aim, groupAim aim
-	flows         []*enactor
-	truth         truth
-	result        Result
-	broken        switched
+	// Crashes are likelier at aim; at groupAim in what groups go through, and at besideAim where what lies beside is saved.
+	aim, groupAim, besideAim aim
+	flows                    []*enactor
+	truth                    truth
+	result                   Result
+	broken                   switched
 }
 
 // streams are the sources of chance, one for each subject, so that a history with one
 // kind of fault less stays much the same in all else.
 type streams struct {
-	build, net, batch, disk, crash, user, file, snap, group, term, sweep, asker, part, flow, wish, groupCrash *rand.Rand
+	build, net, batch, disk, crash, user, file, snap, group, term, sweep, asker, part, flow, wish, groupCrash, besideCrash *rand.Rand
 }
 
 func newStreams(seed uint64) streams {
 	of := func(subject uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, subject)) }
-	return streams{build: of(1), net: of(2), batch: of(3), disk: of(4), crash: of(5), user: of(6), file: of(7), snap: of(8), group: of(9), term: of(10), sweep: of(11), asker: of(12), part: of(14), flow: of(15), wish: of(16), groupCrash: of(17)}
+	return streams{build: of(1), net: of(2), batch: of(3), disk: of(4), crash: of(5), user: of(6), file: of(7), snap: of(8), group: of(9), term: of(10), sweep: of(11), asker: of(12), part: of(14), flow: of(15), wish: of(16), groupCrash: of(17), besideCrash: of(18)}
 }
 
 // site is one cluster: its broker, its batch system, its disk and its clock.
