@@ -39,8 +39,8 @@ var moves = [...]struct {
 	{Heard, []State{Ready, Assigned, Moving, Running, Finished, StageOut}, []State{Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost}},
 
 	{Begun, []State{unknown}, []State{Submitted, Assigned}},
-	{Begun, []State{unknown, Ready, Assigned, Moving, Running, Finished, StageOut, Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost}, []State{Moving}}, // a candidate, also one that had it before
-	{Begun, []State{Submitted, StageIn, Ready, Assigned, Moving, Running, Finished, StageOut}, []State{Ready, Assigned}},
+	{Begun, []State{unknown, Ready, Assigned, Moving, Running, Finished, StageOut, Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost}, []State{Moving}},                                                                                    // a candidate, also one that had it before
+	{Begun, []State{Submitted, StageIn, Ready, Assigned, Moving, Running, Finished, StageOut}, []State{StageIn, Ready, Assigned}},                                                                                                                              // files to come: its home has not had them
 	{Begun, []State{unknown, Submitted, StageIn, Ready, Assigned, Moving, Running, Finished, StageOut, Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost}, []State{Completed, Failed, Killed, CancelledWalltime, CancelledDeadline, Lost}}, // users were told of it
 }
 

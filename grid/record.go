@@ -133,6 +133,8 @@ type AtHome struct {
 	HandedIn *HandedIn
 	Owed     []Owed // notices that were not sent yet
 	Removed  bool   // a tombstone; the job and its files are gone, its key still counts
+	// Unsupplied: as far as this journal tells, its files had not come when it was found to be with another. They need not be here when it is here again.
+	Unsupplied bool
 	// Unfenced: a site that may have had it before was given up, and nobody has said that nothing of it runs there. An owner that is not its home
 	// notes that too.
 	Unfenced bool

@@ -31,6 +31,7 @@ type recordRow struct {
 	Uncertain     bool             `json:",omitempty"`
 	Anyway        bool             `json:",omitempty"`
 	Unfenced      bool             `json:",omitempty"`
+	Unsupplied    bool             `json:",omitempty"`
 	Altered       *grid.Alteration `json:",omitempty"`
 	HandedIn      *handedInRow     `json:",omitempty"`
 	Owed          []grid.Owed      `json:",omitempty"`
@@ -177,7 +178,7 @@ func encodeRecord(r *grid.Record) ([]byte, error) {
 	return encode(recordRow{
 		Record: *r, Outputs: each(r.Outputs, toFile),
 		Candidate: present(r.Candidate), Certified: present(r.Certified), Superseded: present(r.Superseded), Adopted: present(r.Adopted), RaisedFrom: present(r.RaisedFrom), Fenced: r.Fenced,
-		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Altered: r.Altered, HandedIn: pointed(r.HandedIn, toHandedIn), Owed: r.Owed, Relayed: r.Relayed,
+		Kept: r.Kept, Overdue: r.Overdue, HomeForgotten: r.HomeForgotten, Uncertain: r.Uncertain, Anyway: r.Anyway, Unfenced: r.Unfenced, Unsupplied: r.Unsupplied, Altered: r.Altered, HandedIn: pointed(r.HandedIn, toHandedIn), Owed: r.Owed, Relayed: r.Relayed,
 		Standing: r.Role,
 		Deeds:    each(r.Certificates, func(d grid.Certificate) certificateRow { return certificateRow(d) }),
 		Telling:  r.Telling, Hops: r.Hops, HopsAt: r.HopsAt, Missing: r.Missing, Unproven: r.Unproven,
@@ -260,7 +261,7 @@ func decodeRecord(record []byte) (grid.Record, error) {
 	r.Record.Obstacle, r.Record.Altered, r.Record.Overdue = r.Obstacle, r.Altered, r.Overdue
 	r.Record.Owed, r.Record.HandedIn = r.Owed, pointed(r.HandedIn, handedInRow.handedIn)
 	r.Record.Arrived, r.Record.Hosts, r.Record.Address, r.Record.Rendezvous = r.Arrived, r.Hosts, r.Address, r.Rendezvous
-	r.Record.Relayed, r.Record.Fenced = r.Relayed, r.Fenced
+	r.Record.Relayed, r.Record.Fenced, r.Record.Unsupplied = r.Relayed, r.Fenced, r.Unsupplied
 	return r.Record, nil
 }
 

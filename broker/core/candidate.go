@@ -78,7 +78,12 @@ func (c *ownership) offer(from grid.PeerID, o wire.Offer) {
 	}
 	o.Job.Terms.Deadline = c.until(o.Deadline)
 	if j := c.job(o.Handoff.Job); j != nil && (c.terms.wantsBack(j) || c.lostReservation(j)) {
-		c.prepare(&acceptance{from: from, offer: o, start: c.now}) // to wait at home, whatever there is to run it on
+		a := &acceptance{from: from, offer: o, start: c.now} // to wait at home, whatever there is to run it on
+		if j.rec.Unsupplied {
+			c.take(a)
+		} else {
+			c.prepare(a)
+		}
 		return
 	}
 	c.keepOffer(from, o)
@@ -171,32 +176,36 @@ func (c *ownership) considerOffer(o pendingOffer, b *batch, s plan.Snapshot, hel
 		c.send(o.from, wire.Refuse{Handoff: o.offer.Handoff, Estimate: e})
 		return
 	}
-	a := &acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}
-	c.accepted[o.offer.Handoff.Job] = a
-	c.changes++
 	if j := c.job(o.offer.Handoff.Job); j != nil && j.rec.Kept {
 		j.rec.Kept = false
 		c.save(j, "its older result is put aside: it comes here again")
 		c.emit(SetAside{Job: j.rec.Job.ID, Foreign: true})
 	}
 	held.add(&o.offer.Job)
-	fetch := Fetch{
-		Job: o.offer.Handoff.Job, Epoch: o.offer.Handoff.Epoch, From: o.from,
-		Set: InputFiles, Files: o.offer.Job.Inputs, User: o.offer.Job.User, Grants: o.offer.Job.Sharing.Grants,
+	if c.take(&acceptance{from: o.from, offer: o.offer, start: s.At + e.Wait}) {
+		held.fetching++
 	}
-	if o.offer.Job.Home == c.cfg.Self {
+}
+
+// take accepts a job: what of it is not here is fetched, as it tells, and then it is prepared.
+func (c *ownership) take(a *acceptance) (fetches bool) {
+	of, b := &a.offer.Job, a.offer.Handoff
+	c.accepted[b.Job] = a
+	c.changes++
+	fetch := Fetch{Job: b.Job, Epoch: b.Epoch, From: a.from, Set: InputFiles, Files: of.Inputs, User: of.User, Grants: of.Sharing.Grants}
+	if j := c.job(b.Job); of.Home == c.cfg.Self && (j == nil || !j.rec.Unsupplied) {
 		fetch.Files = nil // a home has kept them
 	}
-	if len(o.offer.Job.Sources) > 0 {
-		fetch.With = &a.offer.Job
+	if len(of.Sources) > 0 {
+		fetch.With = of
 	}
 	if len(fetch.Files) == 0 && fetch.With == nil {
 		c.prepare(a)
-		return
+		return false
 	}
-	held.fetching++
 	c.emit(fetch)
 	c.keepalive(a)
+	return true
 }
 
 // keepalive tells the owner that the files are still being pulled.
@@ -233,6 +242,8 @@ func (c *ownership) inputsFetched(e Fetched) {
 	if j := c.job(e.Job); j != nil && !c.offerAgain(j, a.from, a.offer) || j == nil && a.offer.Job.Home == c.cfg.Self {
 		c.release(a) // the job has ended, or is here, since: to fetch its files may take long
 		return
+	} else if j != nil {
+		j.rec.Unsupplied = false
 	}
 	c.prepare(a)
 }

@@ -29,6 +29,7 @@ type execution struct {
 	}
 	home interface {
 		adopt(j *job, k claim)
+		allHere(j *job)
 		killedUnheard(j *job) bool
 		refuseClaim(j *job)
 		conclude(j *job)

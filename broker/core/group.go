@@ -266,6 +266,12 @@ func (s *groups) complete(id grid.JobID) bool {
 	return g != nil && !g.rec.Made() && len(g.rec.Coming) == 0
 }
 
+// brought: the files of this very job have come, and its group waits for those of others, if for any.
+func (s *groups) brought(id grid.JobID) bool {
+	g, n := s.of(id)
+	return g != nil && !g.rec.Made() && !slices.Contains(g.rec.Coming, n)
+}
+
 // arrived: all files of the job, or of the template, are here.
 func (s *groups) arrived(id grid.JobID) {
 	g, n := s.of(id)

@@ -7,8 +7,8 @@ import (
 	"gbroker/wire"
 )
 
-// A home was put back to before the files of a group had come, and another has one of its jobs: nobody brings that job's files again. It comes home,
-// as it waits, until those of the other job are here again; then both go on. Where they do not come, both end.
+// A home was put back to before the files of a group had come, and another has one of its jobs: nobody brings that job's files again. It comes home
+// with them, as it waits, until those of the other job are here again; then both go on. Where they do not come, both end.
 func TestAJobThatAGroupDoesNotWaitFor(t *testing.T) {
 	t.Parallel()
 	id := grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
@@ -49,6 +49,7 @@ func TestAJobThatAGroupDoesNotWaitFor(t *testing.T) {
 			back := offerOf(whole, 2, 0)
 			back.Certificates = proof
 			c.Step(1_000_005, Message{her, back})
+			c.Step(1_000_005, Fetched{Job: whole.ID, Epoch: back.Handoff.Epoch, Set: InputFiles})
 			c.Step(1_000_006, Message{her, wire.Commit{Handoff: back.Handoff}})
 			if r := c.jobs[whole.ID].rec; r.Role != grid.Owning || r.State != grid.Ready {
 				t.Fatalf("%s: it is not home: %v at %v", name, r.State, r.Role)

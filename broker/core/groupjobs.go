@@ -152,6 +152,7 @@ func (c *home) furnished(e Furnished) {
 	case j == nil || j.rec.State != grid.StageIn || !c.furnishes(j):
 	case e.Err == nil:
 		c.disarm(j, onUpload)
+		j.rec.Unsupplied = false
 		c.search.ready(j, "its turn in its group has come")
 	default:
 		c.note(e.Job, "", "bringing the files of its group: "+clip(e.Err.Error()))

@@ -13,6 +13,9 @@ import "gbroker/grid"
 //
 //	Commit, or InquireReply{committed} ─► Check ─► all are here: Inquire, and it is owned
 //	                                            └► one is not:    Declined
+//
+// So does a home that was put back to before they had come, when a job is here again that another has had: one that is not here comes from its user again, or with
+// the job from who gives it back.
 
 // checkInputs looks for them, where a candidate that had accepted the job refuses it.
 func (c *execution) checkInputs(j *job) {
@@ -26,6 +29,10 @@ func (c *execution) checked(e Checked) {
 	j := c.job(e.Job)
 	if j != nil && j.rec.Role == grid.Prepared && j.rec.Handoff.Epoch == e.Epoch {
 		c.ownership.inputsLooked(j, e.Missing)
+		return
+	}
+	if e.Missing == nil && j != nil && j.rec.Role == grid.Owning && j.rec.Epoch == e.Epoch && j.rec.State == grid.StageIn && j.rec.Unsupplied {
+		c.home.allHere(j)
 		return
 	}
 	if e.Missing == nil || j == nil || j.rec.Role != grid.Owning || j.rec.Epoch != e.Epoch || j.rec.Local != "" || c.gates.beforeStart(j) != open {

@@ -85,6 +85,7 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 	c.ownership.abandon(j, "it was handed over already")
 	c.rest(j)
 	r := &j.rec
+	r.Unsupplied = r.Unsupplied || j.unsupplied() && !c.groups.brought(r.Job.ID)
 	c.beginTenure(j, r.Next(grid.Watching, from, certificates[len(certificates)-1].Epoch), grid.Run{})
 	r.Certificates, r.Candidate = certificates, c.mark(from)
 	for _, d := range certificates {
@@ -98,12 +99,17 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 }
 
 // waitsAgain begins the state of a job that waits here again, at an epoch that this journal lacks or at a new one: where its files have not come, as this journal
-// was put back to before that, they are awaited still. A job of a group whose files have all come waits for none. What another foresaw of its start is over.
+// was put back to before that, they are awaited still, also where it has been with another meanwhile. A job of a group whose files have all come waits for none. What another
+// foresaw of its start is over.
 func (c *kernel) waitsAgain(j *job) {
 	j.rec.EstimateNow, j.rec.Reason = 0, ""
-	if j.unsupplied() && !c.groups.complete(j.rec.Job.ID) {
+	switch {
+	case j.rec.Unsupplied:
+		c.begins(j, grid.StageIn)
 		c.awaitFiles(j)
-	} else {
+	case j.unsupplied() && !c.groups.complete(j.rec.Job.ID):
+		c.awaitFiles(j)
+	default:
 		c.begins(j, grid.Ready)
 	}
 }

@@ -83,6 +83,7 @@ func (o *others) beforeCancel(j *job) (r gate) {
 // what is needed of home
 
 func (o *others) adopt(j *job, _ claim) { o.did("adopt %s", j.rec.Job.ID) }
+func (o *others) allHere(j *job)        { o.did("allHere %s", j.rec.Job.ID) }
 func (o *others) awaitHome(j *job)      { o.did("awaitHome %s", j.rec.Job.ID) }
 func (o *others) newJob(of grid.Job, _ string, _ bool) *job {
 	o.did("newJob %s", of.ID)

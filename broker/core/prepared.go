@@ -150,7 +150,11 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	c.ownsAt(j, j.rec.Handoff.Epoch)
 	j.rec.Certificates = chain
 	j.rec.HopsAt = c.now
-	c.begins(j, grid.Ready)
+	if j.rec.Unsupplied {
+		c.waitsAgain(j)
+	} else {
+		c.begins(j, grid.Ready)
+	}
 	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished() || cancel), false
 	c.disarm(j, onPrepared)
 	j.homeHeard = c.now
@@ -169,6 +173,10 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 	if j.rec.CancelRequested {
 		end, why := c.cancelled(j)
 		c.execution.end(j, end, why)
+		return
+	}
+	if j.unsupplied() {
+		c.save(j, "owned: it starts when its files have come again")
 		return
 	}
 	if c.draining {

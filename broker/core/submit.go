@@ -89,11 +89,14 @@ func (c *home) accept(j *job) {
 	}
 }
 
-// awaitFiles: the files of the job are to come, from its user or by this broker.
+// awaitFiles: the files of the job are to come, from its user or by this broker. They may be here, where they came in a part of this journal that is lost.
 func (c *kernel) awaitFiles(j *job) {
 	in := c.cfg.UploadLimit
-	if c.furnishes(j) {
+	switch {
+	case c.furnishes(j):
 		in = 1
+	case j.rec.Unsupplied:
+		c.emit(Check{Job: j.rec.Job.ID, Epoch: j.rec.Epoch, Files: j.rec.Job.Inputs})
 	}
 	c.arm(j, onUpload, in)
 }
@@ -119,7 +122,6 @@ func (c *home) uploaded(e Uploaded) {
 		return
 	case j.rec.State == grid.StageIn && !c.groups.shares(e.Job):
 		j.rec.Job.Inputs, j.digest = e.Inputs, grid.Hash{}
-		c.disarm(j, onUpload)
 		c.allHere(j)
 	}
 	c.emit(Answer{Token: e.Token, Record: *copyOf(&j.rec)})
@@ -127,6 +129,8 @@ func (c *home) uploaded(e Uploaded) {
 
 // allHere: all files of the job have come.
 func (c *home) allHere(j *job) {
+	c.disarm(j, onUpload)
+	j.rec.Unsupplied = false
 	if !c.groups.keepsBack(j.rec.Job.ID) {
 		c.search.ready(j, "all files are here")
 		return
