@@ -1,7 +1,6 @@
 package core
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -115,9 +114,7 @@ func (s *coallocation) conclude(a *allocation, list []*grid.AllocatedPart) {
 		of.add(r, wished || r.State != grid.Killed)
 		cut = cut || !wished && r.State == grid.Killed
 		lost = lost || p.Fate == grid.Lost
-		if r.State != grid.Completed || r.Reason != "" {
-			whys = append(whys, fmt.Sprintf("part %d at %s: %s %s", p.Rank+1, p.Site, r.State, r.Reason))
-		}
+		whys = noted(whys, p, r)
 	}
 	if cut && lost && of.state == grid.Completed {
 		of.state = grid.Lost // others were ended because of one that was given up, and whose result has come after all

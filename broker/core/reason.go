@@ -1,8 +1,14 @@
 package core
 
+import (
+	"fmt"
+
+	"gbroker/grid"
+)
+
 // What people read of a job: the reason of its state, and what holds it up in that state. Nobody looks at these texts to learn
-// what is so. They are compared here and nowhere else, for one purpose: what people read already is neither saved nor shown
-// again.
+// what is so. They are compared here and nowhere else: so that what people read already is neither saved nor shown again, and
+// to make one text of several.
 
 // reasoned gives a job the reason of its state; false where it has that already.
 func (j *job) reasoned(why string) (news bool) {
@@ -24,6 +30,14 @@ func (j *job) remark(text string) {
 		text = j.rec.Reason + "; " + text
 	}
 	j.rec.Reason = text
+}
+
+// noted adds how a part has ended to what is told of its whole, where there is more to say than that it is well.
+func noted(whys []string, p *grid.AllocatedPart, r *grid.Record) []string {
+	if r.State == grid.Completed && r.Reason == "" {
+		return whys
+	}
+	return append(whys, fmt.Sprintf("part %d at %s: %s %s", p.Rank+1, p.Site, r.State, r.Reason))
 }
 
 // shows has people see why nothing becomes of a job.
