@@ -70,6 +70,7 @@ type passed struct {
 	wish   Wish
 	until  grid.Tick
 	last   grid.Tick // it is given up then, also if it is worked at
+	taken  bool      // the other has said that it works at it
 	echo   uint64    // that the other told last; see serve.go
 	echoes int       // how many were told
 }
@@ -129,7 +130,7 @@ func (c *relay) onResponse(from grid.PeerID, m wire.Response) {
 	}
 	p := &c.requests[k]
 	if m.Outcome == wire.OutcomeWorking {
-		p.until = c.now + requestLimit
+		p.until, p.taken = c.now+requestLimit, true
 		if m.Echo != 0 && m.Echo != p.echo {
 			c.onEcho(k, m.Echo)
 		}
@@ -160,13 +161,13 @@ func (c *relay) onEcho(k int, echo uint64) {
 	}
 }
 
-// notUnderstood ends what an older broker does not know how to do.
+// notUnderstood ends what an older broker does not know how to do. It does not tell which request it is: none that it works at, which may be done.
 func (c *relay) notUnderstood(from grid.PeerID, m wire.Error) {
 	if m.Of != wire.KindRequest {
 		return
 	}
 	c.requests = slices.DeleteFunc(c.requests, func(p passed) bool {
-		if p.to != from || p.wish.old() {
+		if p.to != from || p.wish.old() || p.taken {
 			return false
 		}
 		c.emit(Answer{Token: p.token, Err: fmt.Errorf("%w: %s: the broker of %s is older than this one and cannot be asked that from another site (%s): ask it there",

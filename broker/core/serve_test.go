@@ -199,6 +199,23 @@ func TestAnOlderHome(t *testing.T) {
 	}
 }
 
+// That a broker does not understand one request is no word on another of which it has said that it works at it: that may be done.
+func TestWhatIsWorkedAtWasUnderstood(t *testing.T) {
+	t.Parallel()
+	c := trusting(nil)
+	id, held := jobOf(her, "b", "1").ID, true
+	alter := sent(c.Step(2_000_000, Forward{Token: 5, To: her, Wish: Wish{Job: id, User: "alice", Ask: wire.WishAlter, Alter: grid.Alteration{Held: &held}}}))[0].(wire.Request)
+	c.Step(2_000_000, Forward{Token: 6, To: her, Wish: Wish{Group: grid.NewGroupID("b", "1"), User: "alice"}})
+	c.Step(2_000_001, Message{her, wire.Response{Number: alter.Number, Job: id, Outcome: wire.OutcomeWorking, Echo: 9}})
+	a, ok := only[Answer](c.Step(2_000_002, Message{her, wire.Error{Of: wire.KindRequest, Why: "Request: wish is 9"}}))
+	if !ok || a.Token != 6 || !errors.Is(a.Err, grid.ErrInvalid) {
+		t.Errorf("%v %+v", ok, a)
+	}
+	if list := c.relay.requests; len(list) != 1 || list[0].token != 5 {
+		t.Errorf("go on: %+v", list)
+	}
+}
+
 // Who is told that it is worked at waits on, but not for ever.
 func TestWorkIsWaitedFor(t *testing.T) {
 	t.Parallel()
