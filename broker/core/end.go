@@ -63,6 +63,8 @@ func (c *execution) declareDead(j *job, by string) {
 	state, reason := grid.Failed, by+" says that nothing of it runs"
 	if j.rec.CancelRequested {
 		state, reason = grid.Killed, "cancelled, and "+reason
+	} else {
+		j.rec.Unfenced = false // nor does it at a site that was given up
 	}
 	if j.rec.Attempt > 0 {
 		c.emit(Kill{c.attempt(j)})

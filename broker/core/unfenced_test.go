@@ -100,6 +100,27 @@ func TestWhatCannotBeginHereAndMayRunElsewhere(t *testing.T) {
 	}
 }
 
+// What its administrator says to be dead is FAILED by his word, not by what this broker can prove.
+func TestWhatIsSaidToBeDead(t *testing.T) {
+	t.Parallel()
+	for state, attempt := range map[grid.State]uint32{grid.Ready: 0, grid.Assigned: 1} {
+		for _, dead := range []bool{false, true} {
+			job := jobOf(me, "a", "1")
+			job.Rerunnable = true
+			c := signed(grid.Record{
+				Job: job, State: state, Run: grid.Run{Attempt: attempt}, AtHome: grid.AtHome{Unfenced: true},
+				Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 2}},
+			})
+			j := c.jobs[job.ID]
+			c.Step(c.now+1, EndJob{Token: 1, Job: job.ID, Dead: dead, By: "root"})
+			c.Step(c.now+1, Collected{Job: job.ID, Epoch: j.rec.Epoch})
+			if j.rec.State != map[bool]grid.State{false: grid.Lost, true: grid.Failed}[dead] {
+				t.Errorf("%v, dead %t: it is %v (%s)", state, dead, j.rec.State, j.rec.Reason)
+			}
+		}
+	}
+}
+
 // Likewise of what both the home and one that had it later have forgotten: it may have run there.
 func TestACancelOfWhatLeftATraceElsewhere(t *testing.T) {
 	t.Parallel()
