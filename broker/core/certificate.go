@@ -175,7 +175,6 @@ func (c *ownership) believe(j *job, certificates []grid.Certificate, started boo
 	c.beginTenure(j, j.rec.Next(j.rec.Role, last.To, last.Epoch), j.rec.Run) // until he reports another: what has run may not be over
 	j.rec.Certificates, j.rec.Candidate = certificates, c.recovery.mark(last.To)
 	j.rec.CancelRequested, j.rec.Overdue = c.gates.carried(j.rec.Wished()), false
-	j.heard = c.now
 	c.save(j, "handed on to "+string(c.siteName(last.To)))
 	return believed
 }

@@ -137,7 +137,6 @@ func (c *home) adopt(j *job, k claim) {
 	}
 	c.beginTenure(j, r.Next(grid.Watching, k.from, r.Epoch), grid.Run{Adopted: k.m.Epoch})
 	c.enter(j, grid.NoHandoff)
-	j.heard = c.now
 	c.apply(j, k.from, k.m)
 	if v := k.m.Version; v != j.sum() && c.gates.provesItself(j, k.from, k.m, v) {
 		j.digest = v // the version that he has: this journal does not

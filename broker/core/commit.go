@@ -22,7 +22,6 @@ func (c *ownership) commit(j *job) {
 	if c.isHome(j) && !slices.Contains(j.rec.Trail, to) {
 		j.rec.Trail = append(slices.Clip(j.rec.Trail), to)
 	}
-	j.heard = c.now
 	c.search.predicted(j)
 	c.save(j, fmt.Sprintf("handed to %s", c.siteName(to)))
 	c.disarm(j, onHandoff)

@@ -205,7 +205,6 @@ func (c *home) runAgain(j *job, why string) {
 	}
 	c.rest(j)
 	c.beginTenure(j, grid.Tenure{Role: grid.Owning, Owner: c.cfg.Self, Epoch: grid.Epoch{Term: c.nextStamp(max(r.Epoch.Term, 1))}}, grid.Run{})
-	j.fails, j.blocked, j.pulling, j.setBack = 0, nil, false, false
 	if c.waitsAgain(j); j.unsupplied() {
 		c.save(j, why+": it starts when its files have come again")
 	} else {

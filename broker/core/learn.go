@@ -216,7 +216,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 		Submitted:       c.now - m.Age,
 		CancelRequested: m.Cancel || c.groups.unwanted(m.Job.ID),
 		AtHome:          grid.AtHome{Trail: []grid.PeerID{from}, Unsupplied: len(m.Job.Inputs) > 0},
-	}, ofOwnership: ofOwnership{heard: c.now}}
+	}}
 	c.beginTenure(j, grid.Tenure{Role: grid.Watching, Epoch: m.Epoch, Owner: from}, grid.Run{})
 	c.begins(j, grid.Assigned)
 	j.rec.Job.Terms.Deadline = c.until(m.Deadline)

@@ -93,7 +93,6 @@ func (c *recovery) supplant(from grid.PeerID, j *job, certificates []grid.Certif
 			r.Trail = append(slices.Clip(r.Trail), d.To)
 		}
 	}
-	j.heard = c.now
 	c.save(j, "owned by "+c.nameOf(from)+" since before the journal was rolled back")
 	return open
 }

@@ -158,7 +158,7 @@ func (c *recovery) ownedAt(j *job, epoch grid.Epoch) {
 		r.Certificates, r.Uncertain = nil, true
 		r.Fenced = nil // who may have got it since is heard
 	}
-	j.pulling, j.homeHeard = false, 0
+	j.homeHeard = 0
 	if r.CancelRequested {
 		c.backoff(j, onCancelling)
 	}

@@ -32,7 +32,6 @@ type job struct {
 	rec       grid.Record
 	due       [concerns]grid.Tick // when each concern's timer fires; 0 is off
 	tries     [concerns]int       // repeats since the concern began
-	fails     int                 // in a row, of what is being tried
 	place     place               // where its program was last seen to run
 	digest    grid.Hash           // of the job as it travels; see sum
 	recovered bool                // it was in the journal when this life began, or here over a stall
@@ -44,6 +43,7 @@ type job struct {
 	ownSum    grid.Hash           // then, the digest of the record's version
 	decisions []grid.Decision     // made since the last save
 	stay      *grid.Decision      // of rec, as the journal has it
+	ofTenure
 	ofOwnership
 	ofSearch
 	ofExecution
@@ -51,15 +51,30 @@ type job struct {
 	ofRecovery
 }
 
+// ofTenure is what is known of the present tenure; see beginTenure. What counts over several has a place below: the last word of the home, as
+// what it has said lately holds whoever had the job since (own and ownedAt know better); claims and heirs, as they are of a term; and what is of
+// this site's batch system, or of an offer.
+type ofTenure struct {
+	heard   grid.Tick                 // last word of the candidate (owner), of who offers it (candidate) or of the owner (home)
+	fails   int                       // in a row, of what is being tried
+	blocked map[grid.PeerID]grid.Tick // owner: candidates not to be asked before
+	known   bool                      // owner: the home knows that this broker owns it
+	acked   bool                      // owner: the home has the present report
+	since   uint64                    // owner: the home counts as heard by the acknowledgement of a report from this number on
+	told    grid.Tick                 // owner: when the home was last told of an estimate
+	asked   grid.Tick                 // home: when its owner, which does not report it, was asked last
+	version grid.Hash                 // home: that its owner has, as its last report says, if that says it
+	pulling bool                      // home: its output is being fetched
+	setBack bool                      // home: its owner has reported it READY after its end; see fetched
+}
+
 // ofOwnership is what the handoff of a job needs, and to prove who owns it.
 type ofOwnership struct {
 	began grid.Tick // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
 	pullBegan  grid.Tick
-	heard      grid.Tick      // last word of the candidate (owner) or of the owner (home)
 	committed  bool           // owner: Commit was said
 	hops       uint32         // that it will have behind it at the candidate
-	known      bool           // owner: the home knows that this broker owns it
 	stalled    bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
 	inputsHere bool           // candidate: its inputs are here; not known after a restart
 	giverGone  bool           // candidate: an administrator has forgotten who offered it; not known after a restart
@@ -69,13 +84,11 @@ type ofOwnership struct {
 
 // ofSearch is what is needed to find its place.
 type ofSearch struct {
-	blocked map[grid.PeerID]grid.Tick // candidates not to be asked before
-	queued  bool                      // in search.undecided
-	sweep   uint64                    // the last one of the searches for waiting jobs that had it
-	chosen  grid.Candidate            // by the last of them; zero after a restart
-	asksAll bool                      // by what a site told it was refused there
-	trait   plan.Trait                // by which its run time is believed; see traitOf
-	told    grid.Tick                 // when the home was last told of an estimate
+	queued  bool           // in search.undecided
+	sweep   uint64         // the last one of the searches for waiting jobs that had it
+	chosen  grid.Candidate // by the last of them; zero after a restart
+	asksAll bool           // by what a site told it was refused there
+	trait   plan.Trait     // by which its run time is believed; see traitOf
 	// weighing and weighed: it is, and was, asked what its sources cost: what cost says; see sources.go.
 	weighing, weighed bool
 	cost              grid.SourceCost
@@ -96,19 +109,13 @@ type ofExecution struct {
 
 // ofHome is what home and owner have to know of each other.
 type ofHome struct {
-	acked     bool                 // owner: the home has the present report
 	homeHeard grid.Tick            // owner: last word of the home; 0 is none in this life, or since a stall
-	since     uint64               // owner: the home counts as heard by the acknowledgement of a report from this number on
 	untold    untold               // home: what its obstacle says that its end waits for; zero after a restart
-	asked     grid.Tick            // home: when its owner, which does not report it, was asked last
 	notifying bool                 // home: a notice is being sent
 	altered   grid.Tick            // home: when it was altered last, in this life
 	wishes    grid.Alteration      // home: that were made in this life, and for which there is no version yet
-	version   grid.Hash            // home: that its owner has, as its last report says, if that says it
-	pulling   bool                 // home: its output is being fetched
 	raised    grid.Tick            // home: when its term was raised as its site was forgotten, and others may have it; see heirs.go
 	heirs     map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
-	setBack   bool                 // home: its owner has reported it READY after its end; see fetched
 	exporting bool                 // home: its output is being brought where it goes
 	claim     *claim               // home: a result of an older epoch that waits for the token
 	declined  grid.Epoch           // home: at which who should have it says never to own it; see disowned

@@ -24,7 +24,7 @@ func onItsWay(phase grid.HandoffPhase) (grid.Record, wire.HandoffID) {
 func offering(phase grid.HandoffPhase) (*Core, *job, wire.HandoffID) {
 	r, handoff := onItsWay(phase)
 	c := signed()
-	k := &job{rec: r, ofOwnership: ofOwnership{heard: c.now, began: c.now}, ofHome: ofHome{homeHeard: c.now}}
+	k := &job{rec: r, ofTenure: ofTenure{heard: c.now}, ofOwnership: ofOwnership{began: c.now}, ofHome: ofHome{homeHeard: c.now}}
 	c.jobs[r.Job.ID], c.live[r.Job.ID] = k, k
 	return c, k, handoff
 }

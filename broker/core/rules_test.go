@@ -20,7 +20,7 @@ func TestRulesOfJournals(t *testing.T) {
 	}
 	later := grid.Witness{Position: in(4, 31)}
 	at := grid.Epoch{Term: 1, Hop: 2}
-	there := &job{rec: watched(jobOf(me, "a", "1"), at), ofHome: ofHome{asked: 1}}
+	there := &job{rec: watched(jobOf(me, "a", "1"), at), ofTenure: ofTenure{asked: 1}}
 	declined := wire.Declined{Handoff: wire.HandoffID{Job: there.rec.Job.ID, Epoch: at, To: her}}
 	for name, k := range map[string]struct {
 		rule  Rules

@@ -30,7 +30,7 @@ func (c *kernel) enter(j *job, to grid.HandoffPhase) {
 func (c *kernel) beginTenure(j *job, t grid.Tenure, run grid.Run) {
 	c.turn(j, t.Role)
 	c.enter(j, t.Handoff.Phase)
-	j.rec.Tenure, j.rec.Run = t, run
+	j.rec.Tenure, j.rec.Run, j.ofTenure = t, run, ofTenure{heard: c.now}
 }
 
 // ownsAt makes this site the owner, from that epoch on. Its reports are numbered anew, so by no number of the last tenure can be
@@ -40,5 +40,4 @@ func (c *kernel) ownsAt(j *job, epoch grid.Epoch) {
 		j.certify(nil, grid.Hash{}) // they are of a version that went from here
 	}
 	c.beginTenure(j, j.rec.Next(grid.Owning, c.cfg.Self, epoch), grid.Run{})
-	j.known, j.since = false, 0
 }

@@ -84,3 +84,23 @@ func TestNothingOfTheLastOwnerIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// A job that comes back has failed here no more often than since, and no site is passed over for what it said before.
+func TestNothingThatFailedIsCountedInANewTenure(t *testing.T) {
+	t.Parallel()
+	j := jobOf(me, "a", "1")
+	c := signed(grid.Record{Job: j, State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning, Owner: me, Epoch: grid.Epoch{Term: 1}}})
+	k := c.jobs[j.ID]
+	k.fails, k.blocked = maxFails, map[grid.PeerID]grid.Tick{him: c.now + grid.Hour}
+	c.ownership.makeOffer(k, her, 0, 1)
+	id := c.ownership.handoffID(k)
+	c.Step(1_000_002, Message{her, wire.Ready{Handoff: id}})
+	c.Step(1_000_003, Message{her, wire.Declined{Handoff: id}})
+	if k.blocked[him] != 0 || k.blocked[her] == 0 {
+		t.Errorf("not asked are %v", k.blocked)
+	}
+	c.execution.launch(k, "chosen")
+	if k.rec.State != grid.Assigned {
+		t.Errorf("it is %s: %s", k.rec.State, k.rec.Reason)
+	}
+}
