@@ -275,7 +275,8 @@ func (c *ownership) prepare(a *acceptance) {
 	j.rec.Handoff.To, j.rec.Handoff.Epoch = c.cfg.Self, b.Epoch
 	j.rec.Hops = a.offer.Hops
 	j.certify(chain, over)
-	j.began, j.heard, j.after, j.reconciled, j.inputsHere = c.now, c.now, c.recovery.mark(a.from), true, true
+	j.ofPrepared = ofPrepared{after: c.recovery.mark(a.from), inputsHere: true}
+	j.began, j.heard, j.reconciled = c.now, c.now, true
 	j.came = arrival{b.Epoch, c.cfg.Journal.Sequence}
 	c.save(j, fmt.Sprintf("prepared for %s", c.siteName(a.from)))
 	c.sendReady(j)

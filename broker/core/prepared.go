@@ -162,7 +162,7 @@ func (c *ownership) own(j *job, chain []grid.Certificate, cancel bool) {
 		if !c.isHome(j) {
 			j.rec.Report = c.branchReport(0)
 		}
-		j.homeHeard, j.stalled, j.since = 0, false, j.rec.Report+1
+		j.homeHeard, j.since = 0, j.rec.Report+1
 	}
 	c.emit(Publish{Job: j.rec.Job.ID, Epoch: j.rec.Epoch})
 	if hold := c.gates.beforeCancel(j); j.rec.CancelRequested && hold != open {

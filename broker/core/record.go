@@ -45,6 +45,7 @@ type job struct {
 	stay      *grid.Decision      // of rec, as the journal has it
 	ofTenure
 	ofOwnership
+	ofPrepared
 	ofSearch
 	ofExecution
 	ofHome
@@ -72,14 +73,18 @@ type ofTenure struct {
 type ofOwnership struct {
 	began grid.Tick // when the offer went out
 	// pullBegan is when a first offer was accepted, with files to fetch; 0 else.
-	pullBegan  grid.Tick
-	committed  bool           // owner: Commit was said
-	hops       uint32         // that it will have behind it at the candidate
-	stalled    bool           // candidate: there was a stall since it was PREPARED, and a Commit may be older than that
-	inputsHere bool           // candidate: its inputs are here; not known after a restart
-	giverGone  bool           // candidate: an administrator has forgotten who offered it; not known after a restart
-	giverWord  string         // candidate: what he has said
-	after      grid.JournalID // candidate: how far its owner's journal was when it was PREPARED; zero after a restart
+	pullBegan grid.Tick
+	committed bool   // owner: Commit was said
+	hops      uint32 // that it will have behind it at the candidate
+}
+
+// ofPrepared is what a candidate knows of the offer for which the job is PREPARED, in this life: each replaces it.
+type ofPrepared struct {
+	stalled    bool           // there was a stall since, and a Commit may be older than that
+	inputsHere bool           // its inputs are here
+	giverGone  bool           // an administrator has forgotten who offered it
+	giverWord  string         // what he has said
+	after      grid.JournalID // how far its owner's journal was
 }
 
 // ofSearch is what is needed to find its place.

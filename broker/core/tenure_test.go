@@ -104,3 +104,31 @@ func TestNothingThatFailedIsCountedInANewTenure(t *testing.T) {
 		t.Errorf("it is %s: %s", k.rec.State, k.rec.Reason)
 	}
 }
+
+// Who offered a job was forgotten, and it was declined. He is a neighbour again, and offers it anew: that he was forgotten before, and that this
+// site did not listen before, says nothing of this offer.
+func TestAnOfferIsNotDeclinedForTheLastOne(t *testing.T) {
+	t.Parallel()
+	j := jobOf(her, "b", "1")
+	c := signed()
+	offer := func(hop uint32) {
+		o := offerOf(j, hop, grid.Hour)
+		c.Step(c.now+1, Message{her, o})
+		c.Step(c.now+1, shot(c.now+1))
+	}
+	offer(1)
+	c.Step(c.now+1, Stall{Span: grid.Minute})
+	for _, p := range []grid.PeerID{her, him, it} {
+		c.Step(c.now+1, Message{p, wire.Seen{}})
+	}
+	k := c.jobs[j.ID]
+	c.Step(c.now+1, Forget{Token: 1, Site: her, By: "root"})
+	if k.rec.Role != grid.Declined {
+		t.Fatalf("he was forgotten, and it is %v", k.rec.Role)
+	}
+	offer(2)
+	c.ownership.declineRemoved(k)
+	if k.rec.Role != grid.Prepared || k.stalled {
+		t.Errorf("it is %v; after a stall %t", k.rec.Role, k.stalled)
+	}
+}

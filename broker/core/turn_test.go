@@ -124,7 +124,7 @@ func turnedFrom(c *Core, r *grid.Record) grid.Record {
 	if r == nil {
 		return grid.Record{}
 	}
-	j := &job{rec: *r, ofTenure: ofTenure{heard: c.now}, ofOwnership: ofOwnership{began: c.now, inputsHere: true}, ofHome: ofHome{homeHeard: c.now}}
+	j := &job{rec: *r, ofTenure: ofTenure{heard: c.now}, ofOwnership: ofOwnership{began: c.now}, ofPrepared: ofPrepared{inputsHere: true}, ofHome: ofHome{homeHeard: c.now}}
 	c.take(j)
 	return *r
 }
