@@ -12,7 +12,7 @@ import (
 // enough to put a folder back, the job goes by what the batch system proves without them:
 //
 //	it shows the attempt waiting       Withdraw, and Kill where that cannot be decided
-//	it shows it running                RUNNING, until its end is seen, or it is cancelled
+//	it shows it running                RUNNING, until its end is seen, or it is cancelled, or the token is back and says that it never starts
 //	nothing of it runs or will: Ended  FAILED; KILLED where that was wanted; rerunnable: again
 //	it knows nothing of it             LOST: it may still run
 //

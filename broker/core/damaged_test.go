@@ -266,3 +266,31 @@ func TestAnAdministratorEndsAJob(t *testing.T) {
 		t.Errorf("an unknown job: %v", a.Err)
 	}
 }
+
+// A job was taken to run, as its control files were damaged and the batch system showed it; they come back, and tell that its attempt is withdrawn. Nothing of it runs, or will.
+func TestWhatWasTakenToRunIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		change   func(*grid.Record)
+		want     grid.State
+		launched bool
+	}{
+		"may run once":      {nil, grid.Failed, false},
+		"is cancelled":      {func(r *grid.Record) { r.CancelRequested = true }, grid.Killed, false},
+		"may run once more": {func(r *grid.Record) { r.Job.Rerunnable = true }, grid.Assigned, true},
+	} {
+		r := runningHere(k.change)
+		c := signed(r)
+		c.Step(c.now+1, Reconciled{All: true, Jobs: c.jobsHere()})
+		j := c.jobs[r.Job.ID]
+		j.recovered = false // its neighbours have spoken
+		at := c.attempt(j)
+		effects := c.Step(c.now+1, Progressed{Progress: grid.Progress{ID: at, Phase: grid.Withdrawn}})
+		if e, collects := only[Collect](effects); collects {
+			c.Step(c.now+1, Collected{Job: r.Job.ID, Epoch: e.Epoch})
+		}
+		if _, launched := only[Launch](effects); launched != k.launched || j.rec.State != k.want {
+			t.Errorf("what %s: it is %s (%s), and starts again: %t", name, j.rec.State, j.rec.Reason, launched)
+		}
+	}
+}

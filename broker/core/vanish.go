@@ -44,6 +44,9 @@ func (c *execution) unseenAttempt(j *job, phase grid.Phase) {
 			c.show(j)
 		}
 		c.withdraw(j)
+	case phase == grid.Withdrawn && j.rec.State == grid.Running: // by the batch system alone it was taken to run; see damaged.go
+		c.emit(Kill{c.attempt(j)})
+		c.provenDead(j, grid.Progress{ID: c.attempt(j), Phase: grid.Ended, Cause: grid.Disappeared, Finished: c.now, Detail: "it was taken to run, and its start token says that it never does"})
 	case phase == grid.Withdrawn || !waits && j.rec.State != grid.Running:
 	case !c.vanished(j):
 		c.arm(j, onBatch, c.cfg.Refresh)
