@@ -147,3 +147,24 @@ func TestALostTokenIsNotFree(t *testing.T) {
 		})
 	}
 }
+
+// A folder with the name of a spooled file refuses no start: nobody wrote that here. It is moved aside.
+func TestAFolderNamedLikeASpooledFile(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.stop()
+		var folders []string
+		for _, suffix := range []string{jobSuffix, reservationSuffix} {
+			name := filepath.Join(b.config.Spool, "x"+suffix)
+			if err := os.Mkdir(name, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			folders = append(folders, name)
+		}
+		b.start()
+		for _, name := range folders {
+			if _, err := os.Stat(name + ".corrupt"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

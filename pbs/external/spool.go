@@ -121,6 +121,8 @@ func (s *System) load() error {
 		switch {
 		case strings.HasPrefix(n.Name(), "."):
 			os.Remove(name)
+		case n.IsDir() && (strings.HasSuffix(name, jobSuffix) || strings.HasSuffix(name, reservationSuffix)):
+			err = spool.ErrFolder
 		case strings.HasSuffix(name, jobSuffix):
 			err = s.loadJob(name)
 		case strings.HasSuffix(name, reservationSuffix):
