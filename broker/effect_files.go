@@ -28,7 +28,7 @@ func (b *Broker) fetch(ctx context.Context, e core.Fetch) {
 		unavailable, err = b.ports.Stager.Bring(ctx, from, *e.With)
 	}
 	final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden) || errors.Is(err, grid.ErrInvalid)
-	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: err, Final: final, Source: unavailable, Unended: errors.Is(err, grid.ErrNotYet)})
+	b.Post(core.Fetched{Job: e.Job, Epoch: e.Epoch, From: e.From, Set: e.Set, Err: err, Final: final, Source: unavailable, Unended: errors.Is(err, grid.ErrNotYet)})
 }
 
 func (b *Broker) weigh(ctx context.Context, e core.Weigh) {

@@ -144,7 +144,7 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 	job, epoch, files := jobOf(me, "a", "1"), grid.Epoch{Term: 3}, grid.Manifest{{Path: "x"}}
 	theirs := jobOf(her, "b", "2")
 	inputs := core.Fetch{Job: job.ID, Epoch: epoch, From: her, Set: core.InputFiles, Files: files, User: job.User}
-	fetched := core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles}
+	fetched := core.Fetched{Job: job.ID, Epoch: epoch, From: her, Set: core.InputFiles}
 	failed := func(err error, final bool) core.Fetched {
 		f := fetched
 		f.Err, f.Final = err, final
@@ -155,11 +155,11 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 	}
 	all := []works{
 		{name: "fetch", effect: inputs, calls: []string{"Fetch:" + string(her) + "1 1alice"}, heard: []core.Event{fetched}},
-		{name: "fetch nothing", effect: core.Fetch{Job: job.ID, Epoch: epoch, Set: core.InputFiles}, heard: []core.Event{fetched}},
+		{name: "fetch nothing", effect: core.Fetch{Job: job.ID, Epoch: epoch, From: her, Set: core.InputFiles}, heard: []core.Event{fetched}},
 		{name: "fetch from elsewhere, by our users' credentials", effect: source(job), calls: []string{"Bring:"}, heard: []core.Event{fetched}},
 		{name: "fetch from elsewhere, by those of theirs", effect: source(theirs), calls: []string{"Bring:" + string(her)}, heard: []core.Event{fetched}},
 		{name: "fetch what nobody has", effect: source(theirs), fails: map[string]error{"Bring": errBoom}, change: func(h *hands) { h.unavailable = true },
-			calls: []string{"Bring:" + string(her)}, heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles, Err: errBoom, Source: true}}},
+			calls: []string{"Bring:" + string(her)}, heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, From: her, Set: core.InputFiles, Err: errBoom, Source: true}}},
 
 		{name: "weigh", effect: core.Weigh{Job: job}, calls: []string{"Costs:true"}, heard: []core.Event{core.Weighed{Job: job.ID, Cost: grid.SourceCost{Bytes: 5}}}},
 		{name: "export", effect: core.Export{Job: job, Epoch: epoch, Left: files}, change: func(h *hands) { h.again = "slow" }, fails: map[string]error{"Export": errBoom},
@@ -188,7 +188,7 @@ func TestWhatIsDoneWithFiles(t *testing.T) {
 	}
 	unended := fmt.Errorf("of the output: %w", grid.ErrNotYet)
 	all = append(all, works{name: "fetch of what has not ended there", effect: inputs, fails: map[string]error{"Fetch": unended}, calls: []string{"Fetch:" + string(her) + "1 1alice"},
-		heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, Set: core.InputFiles, Err: unended, Unended: true}}})
+		heard: []core.Event{core.Fetched{Job: job.ID, Epoch: epoch, From: her, Set: core.InputFiles, Err: unended, Unended: true}}})
 	for err, final := range map[error]bool{errGone: true, errWrong: true, errBoom: false} {
 		all = append(all, works{name: "furnish in vain", effect: core.Furnish{Job: job.ID, From: "t", Files: files}, fails: map[string]error{"Share": err},
 			calls: []string{"Share:t1"}, heard: []core.Event{core.Furnished{Job: job.ID, Err: err, Final: final}}})

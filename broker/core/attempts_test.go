@@ -105,7 +105,7 @@ func TestOutputOfBefore(t *testing.T) {
 			r.End = grid.Completed
 		}
 		c := signed(r)
-		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: k.epoch, Set: OutputFiles})
+		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: k.epoch, From: c.jobs[j.ID].rec.Owner, Set: OutputFiles})
 		if got := c.job(j.ID).rec.State; got.Terminal() != k.ends {
 			t.Errorf("fetched, %s: it is %v", name, got)
 		}
@@ -126,7 +126,7 @@ func TestOutputThatCannotBeFetched(t *testing.T) {
 			if c.job(j.ID).rec.State.Terminal() {
 				t.Fatalf("final %t: given up after %d tries", final, n-1)
 			}
-			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: errors.New("it has none"), Final: final})
+			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, From: c.jobs[j.ID].rec.Owner, Set: OutputFiles, Err: errors.New("it has none"), Final: final})
 		}
 		r := c.job(j.ID).rec
 		if r.State.Terminal() != final || final && (r.State != grid.Completed || len(r.Outputs) > 0 || r.Reason != "its output could not be fetched: it has none") {
@@ -166,7 +166,7 @@ func TestOutputThatIsGoneWithItsMachine(t *testing.T) {
 		})
 		c.Step(c.now+1, k.said)
 		for range 2 * maxFinal {
-			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: errors.New("not yet"), Unended: k.unended})
+			c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, From: c.jobs[j.ID].rec.Owner, Set: OutputFiles, Err: errors.New("not yet"), Unended: k.unended})
 		}
 		if r := c.job(j.ID).rec; r.State.Terminal() != k.gone || k.gone && (r.State != grid.Completed || len(r.Outputs) > 0 || r.Reason != "its output is gone: b was put back to before the end of the job") {
 			t.Errorf("%s: it is %v with %v: %q", name, r.State, r.Outputs, r.Reason)
@@ -325,7 +325,7 @@ func TestOutputAfterABreak(t *testing.T) {
 		Job: j.ID, Epoch: at, Number: 9, State: grid.StageOut, End: grid.Completed, Started: wire.Ago{Span: 9, Known: true}, Outputs: grid.Manifest{{Path: "out", Size: 1}},
 	}})
 	fetched := func(final bool) bool {
-		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, Set: OutputFiles, Err: errors.New("no"), Final: final})
+		c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, From: c.jobs[j.ID].rec.Owner, Set: OutputFiles, Err: errors.New("no"), Final: final})
 		return c.job(j.ID).rec.State.Terminal()
 	}
 	for range 2 * maxFinal {
@@ -337,5 +337,26 @@ func TestOutputAfterABreak(t *testing.T) {
 		if ends := fetched(true); ends != (n == maxFinal) {
 			t.Fatalf("told %d times that it is gone, it ends: %t", n, ends)
 		}
+	}
+}
+
+// A fetch from a former owner, whose result was taken for that of the job until another's was adopted, ends nothing: what it brings is not
+// the output of that end. The fetch from the owner goes on.
+func TestAFetchFromAFormerOwnerEndsNothing(t *testing.T) {
+	t.Parallel()
+	at, j := grid.Epoch{Term: 1, Hop: 1}, jobOf(me, "a", "1")
+	c := signed(grid.Record{
+		Job: j, State: grid.StageOut, Tenure: grid.Tenure{Role: grid.Watching, Owner: him, Epoch: at},
+		Run: grid.Run{Attempt: 1, End: grid.Completed, Outputs: grid.Manifest{{Path: "out", Size: 1}}},
+	})
+	k := c.jobs[j.ID]
+	k.pulling = true
+	c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, From: her, Set: OutputFiles})
+	if k.rec.State != grid.StageOut || !k.pulling {
+		t.Errorf("it is %s, its output is fetched: %t", k.rec.State, k.pulling)
+	}
+	c.Step(c.now+1, Fetched{Job: j.ID, Epoch: at, From: him, Set: OutputFiles})
+	if k.rec.State != grid.Completed {
+		t.Errorf("it is %s", k.rec.State)
 	}
 }

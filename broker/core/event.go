@@ -133,6 +133,7 @@ type Reconciled struct {
 type Fetched struct {
 	Job   grid.JobID
 	Epoch grid.Epoch
+	From  grid.PeerID // who was to have them
 	Set   FileSet
 	Err   error
 	Final bool

@@ -28,7 +28,7 @@ func TestALostJobIsCompletedWithItsOutput(t *testing.T) {
 		if _, fetches := only[Fetch](effects); !fetches || c.jobs[j.ID].rec.State != grid.Lost {
 			t.Errorf("rerunnable %t: it is %s, fetched %t", rerunnable, c.jobs[j.ID].rec.State, fetches)
 		}
-		c.Step(1_000_003, Fetched{Job: j.ID, Epoch: c.jobs[j.ID].rec.Epoch, Set: OutputFiles})
+		c.Step(1_000_003, Fetched{Job: j.ID, Epoch: c.jobs[j.ID].rec.Epoch, From: c.jobs[j.ID].rec.Owner, Set: OutputFiles})
 		if r := c.jobs[j.ID].rec; r.State != grid.Completed || len(r.Outputs) != 1 {
 			t.Errorf("rerunnable %t: it is %s with %d files", rerunnable, r.State, len(r.Outputs))
 		}

@@ -184,7 +184,7 @@ func TestHomeAlone(t *testing.T) {
 	end := wire.Report{Job: j.ID, Epoch: epoch, Number: 3, State: grid.StageOut, End: grid.Completed, Outputs: grid.Manifest{{Path: "out", Size: 1}}}
 	a.want(Message{him, end}, "Error>c") // he does not own it
 	a.want(Message{her, end}, "Save, Fetch")
-	a.want(Fetched{Job: j.ID, Epoch: epoch, Set: OutputFiles}, "Save, KeepTold, Discard, ReportAck>b")
+	a.want(Fetched{Job: j.ID, Epoch: epoch, From: her, Set: OutputFiles}, "Save, KeepTold, Discard, ReportAck>b")
 	a.want(Message{her, end}, "ReportAck>b")
 	a.want(RemoveRequest{Token: 1, Job: j.ID}, "Save, KeepTold, Discard, Answer")
 }

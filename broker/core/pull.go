@@ -43,8 +43,8 @@ func (c *home) fetched(e Fetched) {
 		return
 	}
 	j := c.job(e.Job)
-	if j == nil {
-		return
+	if j == nil || j.rec.Owner != e.From {
+		return // a former owner has not the output of the end that is told
 	}
 	j.pulling = false
 	if !j.bringing() || j.rec.Epoch != e.Epoch {

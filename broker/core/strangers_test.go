@@ -158,7 +158,7 @@ func TestAnswersOfAnotherTime(t *testing.T) {
 				{Progressed{Progress: grid.Progress{ID: attempt}, Err: errors.New("torn"), Damaged: true}, own && (state == grid.Assigned || state == grid.Running)},
 				{Collected{Job: id, Epoch: at, Outputs: out}, own && state == grid.Finished},
 				{Collected{Job: id, Epoch: at, Err: errors.New("no")}, own && state == grid.Finished},
-				{Fetched{Job: id, Epoch: at, Set: OutputFiles}, at == r.Epoch && state == grid.StageOut}, // a home alone fetches it
+				{Fetched{Job: id, Epoch: at, From: r.Owner, Set: OutputFiles}, at == r.Epoch && state == grid.StageOut}, // a home alone fetches it
 				{Fetched{Job: id, Epoch: at, Set: InputFiles}, false},
 				{Exported{Job: id, Epoch: at, Failed: []string{"x"}}, at == r.Epoch && r.Job.Home == me && (owned && state == grid.Finished || state == grid.StageOut)},
 				{ExportedAgain{Job: id, Epoch: at, Why: "busy"}, false},

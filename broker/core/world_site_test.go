@@ -226,7 +226,7 @@ func (s *site) do(e Effect) {
 
 // fetch brings files of a job here, if the other side has them.
 func (s *site) fetch(e Fetch) {
-	ev := Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set}
+	ev := Fetched{Job: e.Job, Epoch: e.Epoch, From: e.From, Set: e.Set}
 	switch o := s.w.byPeer[e.From]; {
 	case !o.up:
 		ev.Err = errors.New("peer is down")

@@ -86,7 +86,7 @@ func progressOf(l *local) grid.Progress {
 
 // fetch brings the files of a job, which takes as long as its delivery.
 func (h *broker) fetch(e core.Fetch) {
-	done := core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set}
+	done := core.Fetched{Job: e.Job, Epoch: e.Epoch, From: e.From, Set: e.Set}
 	if e.Set != core.InputFiles {
 		h.Post(done)
 		return

@@ -33,7 +33,7 @@ func (h *host) fetch(key core.WorkKey, e core.Fetch) {
 			}
 			w.tell(s, "fetched the files of %s from %s: %s", e.Job, from.name(), textOf(err))
 			final := errors.Is(err, grid.ErrNotFound) || errors.Is(err, grid.ErrForbidden)
-			h.post(core.Fetched{Job: e.Job, Epoch: e.Epoch, Set: e.Set, Err: err, Final: final, Unended: errors.Is(err, grid.ErrNotYet)})
+			h.post(core.Fetched{Job: e.Job, Epoch: e.Epoch, From: e.From, Set: e.Set, Err: err, Final: final, Unended: errors.Is(err, grid.ErrNotYet)})
 		},
 	})
 }
