@@ -226,7 +226,7 @@ func (c *recovery) recalled(from grid.PeerID, m wire.Recalled) {
 	}
 	c.jobs[m.Job.ID] = j
 	c.groups.sighted(m.Job.ID)
-	if t := c.untold[m.Job.ID]; t != nil {
+	if t := c.endOf(m.Job.ID); t != nil {
 		c.endAsTold(j, t)
 		return
 	}

@@ -99,6 +99,21 @@ func (c *recovery) saveTold(j *job) {
 // not know: should another site tell such a job, it has ended.
 const maxUntold = 100_000
 
+// endOf is the end that was told of a job without a record: the file beside the journal has it, or the page of its group, which ended it before its
+// turn. Of one that was given up for lost the end may come yet.
+func (c *recovery) endOf(id grid.JobID) *grid.Record {
+	if t := c.untold[id]; t != nil {
+		return t
+	}
+	if r, known := c.groups.outline(id); known && r.State.Terminal() && r.State != grid.Lost {
+		if r.Ended == 0 {
+			r.Ended = c.now // others of its group have not ended
+		}
+		return &r
+	}
+	return nil
+}
+
 // endAsTold ends a job as it was told.
 func (c *recovery) endAsTold(j *job, t *grid.Record) {
 	c.becomeAsTold(j, t)
