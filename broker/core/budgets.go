@@ -25,7 +25,7 @@ func (BudgetsChanged) event() {}
 
 func newBudgets(k *kernel) *budgets {
 	c := &budgets{kernel: k, book: budget.New(k.cfg.Budgets)}
-	k.purse = c
+	k.budgets = c
 	return c
 }
 

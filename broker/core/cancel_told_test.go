@@ -12,7 +12,7 @@ func TestAnEndThatIsNotToldYet(t *testing.T) {
 	t.Parallel()
 	c := signed(given())
 	j := c.jobs[given().Job.ID]
-	c.recovery.awaitHeirs(j, him)
+	c.recovery.awaitSuccessors(j, him)
 	c.kernel.now += 2 * silence * c.cfg.Digest
 	says := func(want bool, after string) {
 		t.Helper()
@@ -29,7 +29,7 @@ func TestAnEndThatIsNotToldYet(t *testing.T) {
 	says(false, "again")
 	c.members[her].Name = "other"
 	says(false, "one of those has another name")
-	delete(j.heirs, her)
+	delete(j.successors, her)
 	says(true, "that one has spoken")
 	j.obstructed("something else")
 	says(true, "something else held it up")

@@ -264,7 +264,7 @@ func (c *ownership) onMoved(from grid.PeerID, m wire.Moved) {
 		return
 	}
 	c.heardVersion(from, j, m.Version, m.Certificates)
-	c.recovery.heirNamed(j, m.Version, m.Certificates)
+	c.recovery.successorNamed(j, m.Version, m.Certificates)
 	last, over := m.Certificates[len(m.Certificates)-1], j.sum()
 	if j.unsupplied() && last.To == c.cfg.Self {
 		over = m.Version // with its files, which have not come by this journal

@@ -128,7 +128,7 @@ type claim struct {
 // adopt takes the result of an older epoch. The epoch itself stays: nobody can own
 // at the older one.
 func (c *home) adopt(j *job, k claim) {
-	j.claim, j.raised, j.heirs = nil, 0, nil
+	j.claim, j.raised, j.successors = nil, 0, nil
 	c.ownership.abandon(j, "a result came from an older owner")
 	c.rest(j)
 	r := &j.rec

@@ -157,7 +157,7 @@ func TestASilentSiteEndsTheRound(t *testing.T) {
 
 // A whole that one site may have given on before its term was raised runs by parts, and all of them are killed at their sites, which nobody wished
 // here: it is told KILLED when all have said that nothing of it is with them, as any job is.
-func TestAWholeWhoseHeirsWereNotHeardIsNotKilled(t *testing.T) {
+func TestAWholeWhoseSuccessorsWereNotHeardIsNotKilled(t *testing.T) {
 	t.Parallel()
 	for _, end := range []grid.State{grid.Killed, grid.CancelledDeadline, grid.Failed} {
 		whole := wholeRecord()

@@ -105,7 +105,7 @@ func TestWhoGaveADeclinedJobTakesItBack(t *testing.T) {
 		if r := k0.rec; r.State != k.then || r.Role != k.role {
 			t.Errorf("%s: it is %s, %s (%s)", name, r.State, r.Role, r.Reason)
 		}
-		if k0.heirs[him] && name == "he is fenced off" {
+		if k0.successors[him] && name == "he is fenced off" {
 			t.Error("who is fenced off is waited for")
 		}
 	}

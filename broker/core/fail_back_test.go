@@ -103,8 +103,8 @@ func TestFilesThatCannotBeLaidDownAfterARollback(t *testing.T) {
 			func() { j.rec.Uncertain, c.recovery.rolled = false, nil },
 		},
 		"one may have got it from a site that was forgotten": {
-			func() { c.recovery.awaitHeirs(j, "") },
-			func() { j.heirs, j.raised = nil, 1 },
+			func() { c.recovery.awaitSuccessors(j, "") },
+			func() { j.successors, j.raised = nil, 1 },
 		},
 	} {
 		hold.close()
@@ -208,7 +208,7 @@ func TestStraysOfWhatHasEndedGoDuringARollback(t *testing.T) {
 }
 
 // All who may have got a job were heard before an attempt of it was made, in a branch that is lost; that was withdrawn. Nobody is asked, or waited for, a second time.
-func TestHeirsThatWereHeardBefore(t *testing.T) {
+func TestSuccessorsThatWereHeardBefore(t *testing.T) {
 	t.Parallel()
 	for attempt, waits := range map[uint32]bool{0: true, 2: false} {
 		c := signed(grid.Record{
@@ -217,7 +217,7 @@ func TestHeirsThatWereHeardBefore(t *testing.T) {
 		})
 		j := c.sorted()[0]
 		j.reconciled = true
-		c.recovery.awaitHeirs(j, her)
+		c.recovery.awaitSuccessors(j, her)
 		if hold := c.gates.beforeStart(j); (hold == untilReported) != waits {
 			t.Errorf("attempt %d: %v", attempt, hold)
 		}

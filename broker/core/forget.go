@@ -18,7 +18,7 @@ import (
 //	not rerunnable                        LOST          again
 //
 // A job that may run once and is to start again waits, and so does the word KILLED: the site may have given it to another before, who
-// has not been heard since; see heirs.go. What has started there is the job's run; see claim.go.
+// has not been heard since; see successors.go. What has started there is the job's run; see claim.go.
 //
 // Fenced is the administrator's word that the batch system of the site is off or
 // emptied. Without it a job that was last heard waiting may have started unseen, so
@@ -68,8 +68,8 @@ func (c *home) forget(e Forget) {
 		}
 		switch {
 		case e.DryRun:
-		case j.mayInherit(e.Site):
-			c.recovery.heirForgotten(j, e)
+		case j.maySucceed(e.Site):
+			c.recovery.successorForgotten(j, e)
 		case f.Verdict != 0:
 			c.meet(j, f, e)
 		case e.Fenced:
@@ -82,9 +82,9 @@ func (c *home) forget(e Forget) {
 	c.emit(Answer{Token: e.Token, Fates: fates})
 }
 
-// mayInherit tells that a site may have got a job from another that was forgotten, for all that its home knows.
-func (j *job) mayInherit(site grid.PeerID) bool {
-	return j.heirs[site] && j.rec.Owner != site
+// maySucceed tells that a site may have got a job from another that was forgotten, for all that its home knows.
+func (j *job) maySucceed(site grid.PeerID) bool {
+	return j.successors[site] && j.rec.Owner != site
 }
 
 // mayReturnTo tells that a site may take a job back that the one which should have it has declined; see disowned.
@@ -111,9 +111,9 @@ func (c *home) fate(j *job, e Forget) Fate {
 		f.Verdict, f.Why = Decline, "it was offered here, and is not owned here"
 		return f
 	}
-	if j.mayInherit(e.Site) {
-		if j.awaitsHeirs() && !e.Fenced && (!r.Job.Rerunnable || r.CancelRequested) {
-			f.Verdict, f.Why = GiveUp, mayBeHeir
+	if j.maySucceed(e.Site) {
+		if j.awaitsSuccessors() && !e.Fenced && (!r.Job.Rerunnable || r.CancelRequested) {
+			f.Verdict, f.Why = GiveUp, mayBeSuccessor
 			return f
 		}
 		return Fate{}
@@ -176,7 +176,7 @@ func (c *home) runOnceReported(j *job, why string) {
 	owner := j.rec.Owner
 	j.rec.RaisedFrom, j.rec.Fenced = j.rec.Epoch, nil
 	if c.runAgain(j, why); j.rec.Job.Part == nil {
-		c.recovery.awaitHeirs(j, owner)
+		c.recovery.awaitSuccessors(j, owner)
 	}
 }
 

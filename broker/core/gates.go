@@ -19,7 +19,7 @@ type gates struct {
 	}
 	recovery interface {
 		asking() string
-		heirsWord(j *job) string
+		successorsWord(j *job) string
 		begunAnew() bool
 		mayLack(j *job) bool
 		read() bool

@@ -34,7 +34,7 @@ func (c *gates) beforeStart(j *job) gate {
 // beforeBelated is what has to be known before a job of this home starts again, or its user is told that nothing of it runs or will, which was at
 // a site that is not waited for any more: that site may have given it to another, of whom this home has not heard.
 func (c *gates) beforeBelated(j *job) gate {
-	if j.raised != 0 && !j.rec.Unfenced && !j.passedHeirs() && (!c.mayAskHeirs(j) || len(j.heirs) > 0) {
+	if j.raised != 0 && !j.rec.Unfenced && !j.passedSuccessors() && (!c.mayAskSuccessors(j) || len(j.successors) > 0) {
 		return untilReported
 	}
 	return open

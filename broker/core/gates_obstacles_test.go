@@ -24,7 +24,7 @@ func (s *atGate) mayLack(*job) bool                   { return s.lack }
 func (s *atGate) read() bool                          { return s.dir }
 func (s *atGate) tracesOf(grid.JobID) grid.Epoch      { return s.traces }
 func (s *atGate) asking() string                      { return "who is asked" }
-func (s *atGate) heirsWord(*job) string               { return "" }
+func (s *atGate) successorsWord(*job) string          { return "" }
 
 // freely is a job of that home, owned here since before this life, in whose way nothing stands.
 func freely(home grid.PeerID) *atGate {
@@ -128,7 +128,7 @@ func TestObstaclesOfKilled(t *testing.T) {
 	}
 	justNow := func(s *atGate) { s.job.raised = s.now }
 	closedBy(t, "killed", ofHere, ask, obstacle{"it was raised just now", justNow, untilReported},
-		obstacle{"one may have it", func(s *atGate) { s.job.heirs = map[grid.PeerID]bool{him: true} }, untilReported},
+		obstacle{"one may have it", func(s *atGate) { s.job.successors = map[grid.PeerID]bool{him: true} }, untilReported},
 		obstacle{"its deadline has passed", func(s *atGate) { justNow(s); s.rec.End = grid.CancelledDeadline }, untilReported})
 	opensWith(t, "killed", ofHere, ask, map[string]func(*atGate){
 		"it is LOST":         func(s *atGate) { justNow(s); s.rec.Unfenced = true },

@@ -31,15 +31,15 @@ func (c *gates) why(j *job, hold gate) string {
 	case untilAll:
 		return c.recovery.asking()
 	case untilReported:
-		return c.recovery.heirsWord(j)
+		return c.recovery.successorsWord(j)
 	}
 	return hold.String()
 }
 
 // whom are those whose word is waited for, where that keeps a job back, in order.
 func (c *gates) whom(j *job, hold gate) []grid.PeerID {
-	if hold == untilReported && c.mayAskHeirs(j) {
-		return slices.Sorted(maps.Keys(j.heirs))
+	if hold == untilReported && c.mayAskSuccessors(j) {
+		return slices.Sorted(maps.Keys(j.successors))
 	}
 	return nil
 }

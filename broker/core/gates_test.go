@@ -237,7 +237,7 @@ func TestWhatKeepsAJobBack(t *testing.T) {
 func TestWhyAGateHolds(t *testing.T) {
 	t.Parallel()
 	s := ofHere()
-	for hold, want := range map[gate]string{untilAll: s.asking(), untilReported: s.heirsWord(s.job), untilNeighbours: untilNeighbours.String(), untilHome: untilHome.String()} {
+	for hold, want := range map[gate]string{untilAll: s.asking(), untilReported: s.successorsWord(s.job), untilNeighbours: untilNeighbours.String(), untilHome: untilHome.String()} {
 		if got := s.gates.why(s.job, hold); got != want {
 			t.Errorf("%v is told as %q", hold, got)
 		}

@@ -32,9 +32,9 @@ func fencedUnheard(records ...grid.Record) *Core {
 	return c
 }
 
-// heirsSay has those who are asked say that they have nothing of a job.
-func heirsSay(c *Core, id grid.JobID) {
-	for p := range c.jobs[id].heirs {
+// successorsSay has those who are asked say that they have nothing of a job.
+func successorsSay(c *Core, id grid.JobID) {
+	for p := range c.jobs[id].successors {
 		c.Step(c.now+1, Message{p, wire.Error{Of: wire.KindRecall, Job: id, At: c.jobs[id].rec.Epoch}})
 	}
 }
@@ -58,10 +58,10 @@ func TestWhatTheUnheardMayHaveGivenOn(t *testing.T) {
 		if k.rec.State.Terminal() || !again && c.gates.beforeStart(k) != untilReported {
 			t.Errorf("may run twice %t: it is %s, and its start %s", again, k.rec.State, c.gates.beforeStart(k))
 		}
-		if len(sentTo(asked, him)) == 0 || k.heirs[her] {
-			t.Errorf("waited for: %v", k.heirs)
+		if len(sentTo(asked, him)) == 0 || k.successors[her] {
+			t.Errorf("waited for: %v", k.successors)
 		}
-		heirsSay(c, j.ID)
+		successorsSay(c, j.ID)
 		pass(c, c.cfg.RetryMax)
 		if killed := k.rec.State == grid.Killed; killed != again || c.gates.beforeStart(k) == untilReported {
 			t.Errorf("when they have answered it is %s, and its start %s", k.rec.State, c.gates.beforeStart(k))
@@ -82,7 +82,7 @@ func TestWhatTheUnheardMayHaveGivenOnDoesNotFail(t *testing.T) {
 	if r := c.peek(first.ID).rec; r.State != grid.Failed || k.rec.State != grid.Ready {
 		t.Fatalf("the first is %s, and what depends on it %s (%s)", r.State, k.rec.State, k.rec.Reason)
 	}
-	heirsSay(c, j.ID)
+	successorsSay(c, j.ID)
 	if pass(c, grid.Minute); k.rec.State != grid.Failed {
 		t.Errorf("when they have answered it is %s", k.rec.State)
 	}
@@ -111,9 +111,9 @@ func TestATermThatWasRaisedBeforeTheJournalWasPutBack(t *testing.T) {
 	if hold := c.gates.beforeStart(k); hold != untilReported || !recalled {
 		t.Errorf("its start %s, and c is asked %t", hold, recalled)
 	}
-	heirsSay(c, j.ID)
+	successorsSay(c, j.ID)
 	if hold := c.gates.beforeStart(k); hold == untilReported {
-		t.Errorf("when they have answered its start %s: %v", hold, k.heirs)
+		t.Errorf("when they have answered its start %s: %v", hold, k.successors)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestAWholeThatTheUnheardMayHaveGivenOn(t *testing.T) {
 		if k.rec.Epoch.Term < 2 || k.rec.State.Terminal() || !again && c.gates.beforeRound(k) != untilReported {
 			t.Fatalf("may run twice %t: it is %s at %s, and its round %s", again, k.rec.State, k.rec.Epoch, c.gates.beforeRound(k))
 		}
-		heirsSay(c, j.ID)
+		successorsSay(c, j.ID)
 		pass(c, c.cfg.RetryMax)
 		if killed := k.rec.State == grid.Killed; killed != again || c.gates.beforeRound(k) == untilReported {
 			t.Errorf("when they have answered it is %s, and its round %s", k.rec.State, c.gates.beforeRound(k))

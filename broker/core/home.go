@@ -57,13 +57,13 @@ type home struct {
 		tellMoved(j *job)
 	}
 	recovery interface {
-		askHeirs(j *job)
-		awaitHeirs(j *job, but grid.PeerID)
+		askSuccessors(j *job)
+		awaitSuccessors(j *job, but grid.PeerID)
 		askOwner(j *job)
 		givenAway(from grid.PeerID, j *job, m wire.Report) bool
 		knownOf(id grid.JobID) grid.State
 		hadOnce(j *job, at grid.PeerID, epoch grid.Epoch)
-		heirForgotten(j *job, e Forget)
+		successorForgotten(j *job, e Forget)
 		spokenFor(j *job, who grid.Forgotten)
 		madeAgain(j *job) (ended bool)
 		reconcile()
@@ -326,7 +326,7 @@ func (c *home) refresh() {
 	c.estimator.judge()
 	waiting := false
 	for _, j := range c.sorted() {
-		c.recovery.askHeirs(j)
+		c.recovery.askSuccessors(j)
 		waiting = waiting || j.rec.Role == grid.Owning && j.rec.State == grid.Assigned
 		if j.rec.Role == grid.Watching && c.now-j.heard > silence*c.cfg.Digest {
 			c.loseContact(j)

@@ -62,7 +62,7 @@ type kernel struct {
 		jobSaved(j *job)
 	}
 	// So do the budgets of users, of all.
-	purse interface {
+	budgets interface {
 		jobSaved(j *job)
 		dropped(j *job)
 	}

@@ -113,7 +113,7 @@ func (c *recovery) goesOnAnew(j *job) {
 	}
 	c.home.runOnceReported(j, c.nameOf(owner)+", which should have it, has declined it, and nobody else has it")
 	if giver != "" && giver != c.cfg.Self && c.members[giver] == nil {
-		c.heirLost(j, c.nameOf(giver)+", which has given it to "+c.nameOf(owner)+" that declined it, is no neighbour any more")
+		c.successorLost(j, c.nameOf(giver)+", which has given it to "+c.nameOf(owner)+" that declined it, is no neighbour any more")
 		return
 	}
 	c.home.pursueCancel(j)

@@ -24,7 +24,7 @@ type alone struct {
 func kernelOf(o *others, records ...grid.Record) *kernel {
 	k := newKernel(Config{Self: me, Site: grid.Site{Name: "a", Processes: 4, Speed: 1}},
 		[]grid.Member{{Name: "b", Peer: her, Send: true}, {Name: "c", Peer: him, Send: true}})
-	k.reporter, k.watcher, k.purse, k.reserver, k.now = o, o, o, o, 1_000_000
+	k.reporter, k.watcher, k.budgets, k.reserver, k.now = o, o, o, o, 1_000_000
 	o.gates = &gates{kernel: k, ownership: o, recovery: o, terms: o}
 	for _, m := range k.members {
 		m.live, m.heard, m.told = grid.Alive, true, true

@@ -32,7 +32,7 @@ type neighbourhood struct {
 		sendOffer(j *job, wait grid.Tick)
 	}
 	recovery interface {
-		heirsRemoved()
+		successorsRemoved()
 		membersChanged(before map[grid.PeerID]*member)
 		saveState()
 		tellSeen(p grid.PeerID)
@@ -75,7 +75,7 @@ func (c *neighbourhood) membersRemoved() {
 			c.ownership.release(c.accepted[id])
 		}
 	}
-	c.recovery.heirsRemoved()
+	c.recovery.successorsRemoved()
 	c.ownership.offersRemoved()
 	for _, j := range c.sorted() {
 		c.ownership.declineRemoved(j)

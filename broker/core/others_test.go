@@ -159,23 +159,23 @@ func (o *others) usedByMember() (r map[grid.PeerID]*allowance) { o.did("usedByMe
 
 // what is needed of recovery
 
-func (o *others) askHeirs(j *job) { o.did("askHeirs %s", j.rec.Job.ID) }
-func (o *others) awaitHeirs(j *job, _ grid.PeerID) {
-	o.did("awaitHeirs %s", j.rec.Job.ID)
+func (o *others) askSuccessors(j *job) { o.did("askSuccessors %s", j.rec.Job.ID) }
+func (o *others) awaitSuccessors(j *job, _ grid.PeerID) {
+	o.did("awaitSuccessors %s", j.rec.Job.ID)
 }
-func (o *others) heirsWord(_ *job) (r string) { return }
-func (o *others) askOwner(j *job)             { o.did("askOwner %s", j.rec.Job.ID) }
-func (o *others) heirNamed(j *job, _ grid.Hash, _ []grid.Certificate) {
-	o.did("heirNamed %s", j.rec.Job.ID)
+func (o *others) successorsWord(_ *job) (r string) { return }
+func (o *others) askOwner(j *job)                  { o.did("askOwner %s", j.rec.Job.ID) }
+func (o *others) successorNamed(j *job, _ grid.Hash, _ []grid.Certificate) {
+	o.did("successorNamed %s", j.rec.Job.ID)
 }
-func (o *others) heirForgotten(j *job, _ Forget)     { o.did("heirForgotten %s", j.rec.Job.ID) }
-func (o *others) spokenFor(j *job, _ grid.Forgotten) { o.did("spokenFor %s", j.rec.Job.ID) }
+func (o *others) successorForgotten(j *job, _ Forget) { o.did("successorForgotten %s", j.rec.Job.ID) }
+func (o *others) spokenFor(j *job, _ grid.Forgotten)  { o.did("spokenFor %s", j.rec.Job.ID) }
 func (o *others) hadOnce(j *job, p grid.PeerID, _ grid.Epoch) {
 	o.did("hadOnce %s %s", j.rec.Job.ID, p)
 }
 func (o *others) killedUnheard(_ *job) (r bool)                         { return }
 func (o *others) beforeKilled(_ *job, _ grid.State) (r gate)            { return }
-func (o *others) heirsRemoved()                                         { o.did("heirsRemoved") }
+func (o *others) successorsRemoved()                                    { o.did("successorsRemoved") }
 func (o *others) knownOf(grid.JobID) grid.State                         { return 0 }
 func (o *others) read() (r bool)                                        { o.did("read"); return true }
 func (o *others) tracesOf(id grid.JobID) (r grid.Epoch)                 { o.did("tracesOf"); return }

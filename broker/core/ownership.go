@@ -68,7 +68,7 @@ type ownership struct {
 		gaveAway(j *job, m wire.Owned)
 		growthSoon()
 		hasSeen(p grid.PeerID) string
-		heirNamed(j *job, version grid.Hash, certificates []grid.Certificate)
+		successorNamed(j *job, version grid.Hash, certificates []grid.Certificate)
 		mark(p grid.PeerID) grid.JournalID
 		rolledBack(how string, at grid.JournalID)
 		rolledBackTo(from grid.PeerID, at grid.JournalID)

@@ -53,7 +53,7 @@ type job struct {
 }
 
 // ofTenure is what is known of the present tenure; see beginTenure. What counts over several has a place below: the last word of the home, as
-// what it has said lately holds whoever had the job since (own and ownedAt know better); claims and heirs, as they are of a term; and what is of
+// what it has said lately holds whoever had the job since (own and ownedAt know better); claims and successors, as they are of a term; and what is of
 // this site's batch system, or of an offer.
 type ofTenure struct {
 	heard   grid.Tick                 // last word of the candidate (owner), of who offers it (candidate) or of the owner (home)
@@ -114,17 +114,17 @@ type ofExecution struct {
 
 // ofHome is what home and owner have to know of each other.
 type ofHome struct {
-	homeHeard grid.Tick            // owner: last word of the home; 0 is none in this life, or since a stall
-	untold    untold               // home: what its obstacle says that its end waits for; zero after a restart
-	notifying bool                 // home: a notice is being sent
-	altered   grid.Tick            // home: when it was altered last, in this life
-	wishes    grid.Alteration      // home: that were made in this life, and for which there is no version yet
-	raised    grid.Tick            // home: when its term was raised as its site was forgotten, and others may have it; see heirs.go
-	heirs     map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
-	exporting bool                 // home: its output is being brought where it goes
-	claim     *claim               // home: a result of an older epoch that waits for the token
-	declined  grid.Epoch           // home: at which who should have it says never to own it; see disowned
-	letGo     grid.Epoch           // home: at which who gave it to that one has nothing of it any more
+	homeHeard  grid.Tick            // owner: last word of the home; 0 is none in this life, or since a stall
+	untold     untold               // home: what its obstacle says that its end waits for; zero after a restart
+	notifying  bool                 // home: a notice is being sent
+	altered    grid.Tick            // home: when it was altered last, in this life
+	wishes     grid.Alteration      // home: that were made in this life, and for which there is no version yet
+	raised     grid.Tick            // home: when its term was raised as its site was forgotten, and others may have it; see successors.go
+	successors map[grid.PeerID]bool // home: who may have it since, and has not said otherwise
+	exporting  bool                 // home: its output is being brought where it goes
+	claim      *claim               // home: a result of an older epoch that waits for the token
+	declined   grid.Epoch           // home: at which who should have it says never to own it; see disowned
+	letGo      grid.Epoch           // home: at which who gave it to that one has nothing of it any more
 }
 
 // ofRecovery is what may be lacking in its record.
@@ -216,7 +216,7 @@ func (c *kernel) save(j *job, why string) {
 	if j.rec.Job.Reservation != "" {
 		c.reserver.jobSaved(j)
 	}
-	c.purse.jobSaved(j)
+	c.budgets.jobSaved(j)
 	if report {
 		c.disarm(j, onReport)
 		c.reporter.report(j)
@@ -279,7 +279,7 @@ func (c *kernel) drop(j *job) {
 		}
 	}
 	c.wholes.dropped(id)
-	c.purse.dropped(j)
+	c.budgets.dropped(j)
 }
 
 // ofWhole has what changes of a co-allocated job and of its parts looked at, at their home.

@@ -53,7 +53,7 @@ func (c *recovery) recoverJob(j *job) {
 	// The wall clock of an earlier life may have been ahead: what is counted from then, is from now.
 	j.rec.Missing, j.rec.HopsAt = min(j.rec.Missing, c.now), min(j.rec.HopsAt, c.now)
 	if c.again(j) {
-		c.awaitHeirs(j, j.lastHad())
+		c.awaitSuccessors(j, j.lastHad())
 	}
 	switch j.rec.Role {
 	case grid.Owning:

@@ -82,8 +82,8 @@ func obeyed(c *Core, id grid.JobID, event Event, who ...grid.PeerID) {
 	}
 }
 
-// The user of a job that has started again is told KILLED when all were heard: an heir would run it after that.
-func TestACancelOfWhatRunsAgainHearsItsHeirs(t *testing.T) {
+// The user of a job that has started again is told KILLED when all were heard: a successor would run it after that.
+func TestACancelOfWhatRunsAgainHearsItsSuccessors(t *testing.T) {
 	t.Parallel()
 	for name, run := range newRuns {
 		for _, asNew := range []bool{false, true} {
@@ -92,13 +92,13 @@ func TestACancelOfWhatRunsAgainHearsItsHeirs(t *testing.T) {
 			if hold := c.gates.beforeStart(j); run.owner == me && hold == untilReported {
 				t.Errorf("%s, anew %t: it does not start again at once", name, asNew)
 			}
-			heir, others := "b", []grid.PeerID{him, it}
+			successor, others := "b", []grid.PeerID{him, it}
 			if run.owner == her {
-				heir, others = "d", []grid.PeerID{him}
+				successor, others = "d", []grid.PeerID{him}
 			}
 			obeyed(c, id, CancelRequest{Token: 2, Job: id, By: j.rec.Job.User.Name}, others...)
-			if j.rec.State.Terminal() || !strings.Contains(j.rec.Why(), "gbroker forget "+heir) {
-				t.Errorf("%s, anew %t: told %s, and %s was not heard: %s", name, asNew, j.rec.State, heir, j.rec.Why())
+			if j.rec.State.Terminal() || !strings.Contains(j.rec.Why(), "gbroker forget "+successor) {
+				t.Errorf("%s, anew %t: told %s, and %s was not heard: %s", name, asNew, j.rec.State, successor, j.rec.Why())
 			}
 			obeyed(c, id, Tick{}, her, him, it)
 			if j.rec.State != grid.Killed {
@@ -108,8 +108,8 @@ func TestACancelOfWhatRunsAgainHearsItsHeirs(t *testing.T) {
 	}
 }
 
-// A run of it at an heir is killed, and its end is his word. What is told of the new run is true then.
-func TestAnHeirOfWhatRunsAgain(t *testing.T) {
+// A run of it at a successor is killed, and its end is his word. What is told of the new run is true then.
+func TestASuccessorOfWhatRunsAgain(t *testing.T) {
 	t.Parallel()
 	for name, run := range newRuns {
 		if run.owner == her {
@@ -143,8 +143,8 @@ func TestAnHeirOfWhatRunsAgain(t *testing.T) {
 	}
 }
 
-// An heir that will not come back. Without the word that nothing of it runs there a cancel tells LOST; the run goes on all the same.
-func TestAnHeirOfWhatRunsAgainWhoIsGivenUp(t *testing.T) {
+// A successor that will not come back. Without the word that nothing of it runs there a cancel tells LOST; the run goes on all the same.
+func TestASuccessorOfWhatRunsAgainWhoIsGivenUp(t *testing.T) {
 	t.Parallel()
 	others := []grid.Member{{Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}
 	for name, run := range newRuns {

@@ -289,7 +289,7 @@ func (c *recovery) settle() {
 		default:
 			j.rec.Uncertain = false
 			if j.raised == 0 && c.again(j) { // in the branch that is lost: who owns it at an older term has said so, and not whether it has begun
-				c.awaitHeirs(j, j.lastHad())
+				c.awaitSuccessors(j, j.lastHad())
 			}
 			c.save(j, "")
 			c.home.pursueCancel(j)

@@ -23,7 +23,7 @@ func (c *recovery) stall(e Stall) {
 		if j.heard != 0 {
 			j.heard = c.now
 		}
-		if j.awaitsHeirs() {
+		if j.awaitsSuccessors() {
 			j.raised = c.now
 		}
 		switch {

@@ -71,7 +71,7 @@ func TestARunWithoutCertificatesAfterARestart(t *testing.T) {
 }
 
 // A job that waits for its files at a raised term is altered: who has it at an older epoch, and waits, does not take that back.
-func TestAnAlterationIsNotTakenBackByAnHeir(t *testing.T) {
+func TestAnAlterationIsNotTakenBackByASuccessor(t *testing.T) {
 	t.Parallel()
 	c, known, whole := withoutFiles(false, false)
 	j := c.jobs[known.ID]
@@ -128,22 +128,22 @@ func TestTwoVersionsOfAJobWithoutItsFiles(t *testing.T) {
 	j.recovered = false
 	v2 := v1
 	v2.Walltime *= 2
-	type heir struct {
+	type successor struct {
 		p     grid.PeerID
 		job   grid.Job
 		m     wire.Report
 		chain []grid.Certificate
 	}
-	mk := func(p grid.PeerID, of grid.Job, hop uint32, s grid.State) heir {
+	mk := func(p grid.PeerID, of grid.Job, hop uint32, s grid.State) successor {
 		ch := []grid.Certificate{certificate(of, me, hop, p)}
 		m := wire.Report{Job: known.ID, Epoch: grid.Epoch{Term: 1, Hop: hop}, Number: 4, State: s, Attempt: 1, Certificates: ch, Version: wire.JobDigest(of)}
 		m.Started.Known = s == grid.Running
-		return heir{p, of, m, ch}
+		return successor{p, of, m, ch}
 	}
-	heirs := []heir{mk(him, v2, 9, grid.Running), mk(it, v1, 5, grid.Ready)}
+	successors := []successor{mk(him, v2, 9, grid.Running), mk(it, v1, 5, grid.Ready)}
 	recalls := 0
 	for range 50 {
-		for _, h := range heirs {
+		for _, h := range successors {
 			for _, m := range sentTo(c.Step(c.now+1, Message{h.p, h.m}), h.p) {
 				if _, is := m.(wire.Recall); is {
 					recalls++

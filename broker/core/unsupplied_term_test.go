@@ -58,9 +58,9 @@ func TestATermThatWasRaisedOfAJobWithoutItsFiles(t *testing.T) {
 		if hold := c.gates.beforeStart(j); j.rec.State != grid.Ready || hold != untilReported || len(sentTo(asked, him)) == 0 {
 			t.Errorf("restarted %t: its files are here, and it is %s, its start %s", restart, j.rec.State, hold)
 		}
-		heirsSay(c, known.ID)
+		successorsSay(c, known.ID)
 		if hold := c.gates.beforeStart(j); hold == untilReported {
-			t.Errorf("restarted %t: when all have answered its start %s: %v", restart, hold, j.heirs)
+			t.Errorf("restarted %t: when all have answered its start %s: %v", restart, hold, j.successors)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestAJobWithoutItsFilesDoesNotEndUnheard(t *testing.T) {
 		if j.rec.State.Terminal() || j.rec.Epoch.Term != 40 {
 			t.Fatalf("before all have answered it is %s at %s (%s)", j.rec.State, j.rec.Epoch, j.rec.Reason)
 		}
-		heirsSay(c, known.ID)
+		successorsSay(c, known.ID)
 		if pass(c, 2*c.cfg.RetryMax); j.rec.State != want {
 			t.Errorf("when all have answered it is %s (%s), want %s", j.rec.State, j.rec.Reason, want)
 		}
@@ -119,17 +119,17 @@ func TestARunOfAJobWithoutItsFiles(t *testing.T) {
 }
 
 // b, who has said that there is nothing of it with him, got it after that: as c tells, by certificates over the job with its files.
-func TestAnHeirOfAJobWithoutItsFiles(t *testing.T) {
+func TestASuccessorOfAJobWithoutItsFiles(t *testing.T) {
 	t.Parallel()
 	c, known, whole := withoutFiles(false, false)
 	j := c.jobs[known.ID]
 	j.recovered = false
 	pass(c, 2*silence*c.cfg.Digest)
-	heirsSay(c, known.ID)
+	successorsSay(c, known.ID)
 	chain := []grid.Certificate{certificate(whole, me, 5, her), certificate(whole, her, 7, him), certificate(whole, him, 9, it)}
 	c.Step(c.now+1, Message{him, wire.Moved{Job: known.ID, Certificates: chain, Version: wire.JobDigest(whole)}})
-	if !j.heirs[it] {
-		t.Errorf("waited for: %v", j.heirs)
+	if !j.successors[it] {
+		t.Errorf("waited for: %v", j.successors)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestWhatTheUnheardMayHaveGivenOnWithoutItsFiles(t *testing.T) {
 	r.State = grid.StageIn
 	c := fencedUnheard(r)
 	j := c.jobs[r.Job.ID]
-	if j.rec.State != grid.StageIn || j.rec.Epoch.Term < 2 || !j.heirs[him] || !j.heirs[it] || j.heirs[her] {
-		t.Errorf("it is %s at %s, waited for: %v", j.rec.State, j.rec.Epoch, j.heirs)
+	if j.rec.State != grid.StageIn || j.rec.Epoch.Term < 2 || !j.successors[him] || !j.successors[it] || j.successors[her] {
+		t.Errorf("it is %s at %s, waited for: %v", j.rec.State, j.rec.Epoch, j.successors)
 	}
 }

@@ -38,10 +38,10 @@ func TestAJobOfAGroupWhoseFilesAreHere(t *testing.T) {
 		c.Step(c.now+1, Forget{Site: him, Fenced: true, By: "root"})
 		two.recovered = false
 		pass(c, 2*silence*c.cfg.Digest)
-		heirsSay(c, two.rec.Job.ID)
+		successorsSay(c, two.rec.Job.ID)
 		pass(c, 2*c.cfg.UploadLimit)
 		if two.rec.State != grid.Ready {
-			t.Errorf("files %t: it is %s at %s: %s; start %s, heirs %v", files, two.rec.State, two.rec.Epoch, two.rec.Reason, c.gates.beforeStart(two), two.heirs)
+			t.Errorf("files %t: it is %s at %s: %s; start %s, successors %v", files, two.rec.State, two.rec.Epoch, two.rec.Reason, c.gates.beforeStart(two), two.successors)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestACancelledJobWithoutItsFiles(t *testing.T) {
 		j.recovered = false
 		c.Step(c.now+1, CancelRequest{Token: 2, Job: known.ID, By: "alice"})
 		pass(c, 2*silence*c.cfg.Digest+2*c.cfg.UploadLimit+late*997)
-		heirsSay(c, known.ID)
+		successorsSay(c, known.ID)
 		if pass(c, 2*c.cfg.RetryMax); j.rec.State != grid.Killed {
 			t.Fatalf("cancelled, and %s: %s", j.rec.State, j.rec.Reason)
 		}

@@ -217,14 +217,14 @@ func (f *fact) mayBeLost(of grid.Epoch, now grid.Tick) bool {
 func (f *fact) givesUp(r *grid.Record) {
 	for p, is := range f.home.forgetting {
 		last := len(r.Trail) - 1
-		if is && f.had[f.home.w.byPeer[p]] > 0 && (f.last[f.home].says(p) || turnOf(r).says(p) || last >= 0 && r.Trail[last] == p || f.fellBack(r, p) || awaitsHeirs(r)) {
+		if is && f.had[f.home.w.byPeer[p]] > 0 && (f.last[f.home].says(p) || turnOf(r).says(p) || last >= 0 && r.Trail[last] == p || f.fellBack(r, p) || awaitsSuccessors(r)) {
 			f.givenUp = r.Epoch
 		}
 	}
 }
 
-// awaitsHeirs: its home has raised the term, and does not begin before it has heard who may have got it before that.
-func awaitsHeirs(r *grid.Record) bool {
+// awaitsSuccessors: its home has raised the term, and does not begin before it has heard who may have got it before that.
+func awaitsSuccessors(r *grid.Record) bool {
 	return r.Role == grid.Owning && r.RaisedFrom != grid.Epoch{} && r.Epoch.Hop == 0 && r.Attempt == 0
 }
 

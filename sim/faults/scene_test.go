@@ -106,8 +106,8 @@ func (x *scene) forgets(by, s *site, term uint32) {
 	by.forgetting[s.peer] = false
 }
 
-// forgetsHeir: the home has raised the term, and saves that the job is LOST while its administrator forgets b.
-func (x *scene) forgetsHeir(attempt uint32) {
+// forgetsSuccessor: the home has raised the term, and saves that the job is LOST while its administrator forgets b.
+func (x *scene) forgetsSuccessor(attempt uint32) {
 	x.a.forgetting[x.b.peer] = true
 	x.w.truth.saved(x.a, []grid.Change{grid.Saved(&grid.Record{
 		Job: grid.Job{ID: "job"}, State: grid.Lost, Tenure: grid.Tenure{Role: grid.Owning, Owner: x.a.peer, Epoch: grid.Epoch{Term: 1}},

@@ -9,7 +9,7 @@ import (
 
 // c, which is fenced off, had given a job to b before, and b gave it to d when that had said already that there was nothing of it with him. As b tells
 // that, d is asked once more.
-func TestAnHeirWhoGetsItAfterHisWord(t *testing.T) {
+func TestASuccessorWhoGetsItAfterHisWord(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		signer grid.PeerID // of the last certificate
@@ -42,7 +42,7 @@ func TestAnHeirWhoGetsItAfterHisWord(t *testing.T) {
 }
 
 // So it is where the user has altered the job since: they are over the version that b had.
-func TestAnHeirOfAnOlderVersion(t *testing.T) {
+func TestASuccessorOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	r := given()
 	older := r.Job
@@ -50,11 +50,11 @@ func TestAnHeirOfAnOlderVersion(t *testing.T) {
 	c.Step(c.now+1, Forget{Site: him, Fenced: true, By: "root"})
 	j := c.jobs[older.ID]
 	pass(c, 2*silence*c.cfg.Digest)
-	heirsSay(c, older.ID)
+	successorsSay(c, older.ID)
 	j.rec.Job.Walltime, j.digest = older.Walltime+grid.Minute, grid.Hash{}
 	chain := []grid.Certificate{certificate(older, me, 5, him), certificate(older, him, 7, her), certificate(older, her, 9, it)}
 	c.Step(c.now+1, Message{her, wire.Moved{Job: older.ID, Certificates: chain, Version: wire.JobDigest(older)}})
-	if !j.heirs[it] {
-		t.Errorf("waited for: %v", j.heirs)
+	if !j.successors[it] {
+		t.Errorf("waited for: %v", j.successors)
 	}
 }

@@ -20,7 +20,7 @@ func given() grid.Record {
 
 // c, which is gone for ever, had given a job to b, and the home has not heard of it; b has run it, and its journal was put back to before
 // that. Nothing of the job runs at c, says the administrator; but b's control directory knows that it was there.
-func TestAnHeirThatLostItsJournalIsAsked(t *testing.T) {
+func TestASuccessorThatLostItsJournalIsAsked(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		traced grid.Epoch
@@ -61,7 +61,7 @@ func TestAnHeirThatLostItsJournalIsAsked(t *testing.T) {
 
 // Who did not hear the question, or has not read its directories yet, is asked again as long as the job waits; and nobody's word
 // counts once it has been started.
-func TestHeirsAreAskedAgain(t *testing.T) {
+func TestSuccessorsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	r := given()
 	c := signed(r)
@@ -101,8 +101,8 @@ func hear(c *Core, who ...grid.PeerID) (asked grid.Tick) {
 	return asked
 }
 
-// That an heir cannot be reached is no word. Its administrator may give him up: what may run once is LOST then, unless it is said that nothing runs there.
-func TestAnHeirWhoIsGivenUp(t *testing.T) {
+// That a successor cannot be reached is no word. Its administrator may give him up: what may run once is LOST then, unless it is said that nothing runs there.
+func TestASuccessorWhoIsGivenUp(t *testing.T) {
 	t.Parallel()
 	others := []grid.Member{{Name: "c", Peer: him, Send: true}, {Name: "d", Peer: it, Send: true}}
 	for name, k := range map[string]struct {
@@ -190,7 +190,7 @@ func TestAFormerOwnerAsAWitness(t *testing.T) {
 }
 
 // The home is started anew while it waits for the word of those: it goes on waiting.
-func TestARestartDoesNotCutTheWaitForHeirsShort(t *testing.T) {
+func TestARestartDoesNotCutTheWaitForSuccessorsShort(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		epoch grid.Epoch
@@ -210,15 +210,15 @@ func TestARestartDoesNotCutTheWaitForHeirsShort(t *testing.T) {
 		if got := c.gates.beforeStart(c.jobs[j.ID]); (got == untilReported) != k.waits {
 			t.Errorf("%s: %s", name, got)
 		}
-		if heirs := c.jobs[j.ID].heirs; k.waits && (len(heirs) != 2 || heirs[him]) {
-			t.Errorf("%s: it waits for the word of %v, and c, who had it last, was forgotten", name, heirs)
+		if successors := c.jobs[j.ID].successors; k.waits && (len(successors) != 2 || successors[him]) {
+			t.Errorf("%s: it waits for the word of %v, and c, who had it last, was forgotten", name, successors)
 		}
 	}
 }
 
 // Nor does it forget what was known when the term was raised: who had the job before that, and has lost its journal since, had it as was known.
 // (gsim faults, seed 1795964817471443: it was LOST.)
-func TestARestartKeepsWhatWasKnownOfHeirs(t *testing.T) {
+func TestARestartKeepsWhatWasKnownOfSuccessors(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {
 		for hop, lost := range map[uint32]bool{2: false, 9: true} {
@@ -239,7 +239,7 @@ func TestARestartKeepsWhatWasKnownOfHeirs(t *testing.T) {
 
 // Who got a job from the site that was forgotten was put back to before it had the certificate of that, and has run it, as its control directory
 // tells: it proves nothing, but it has started, and may not start again. Nothing of a cancelled one runs once that has ended.
-func TestAnHeirThatProvesNothing(t *testing.T) {
+func TestASuccessorThatProvesNothing(t *testing.T) {
 	t.Parallel()
 	ago := wire.Ago{Span: 90, Known: true}
 	for _, k := range []struct {
@@ -276,7 +276,7 @@ func TestAnHeirThatProvesNothing(t *testing.T) {
 
 // Who got a job from the site that was forgotten has given it to one that is no neighbour of its home any more: nobody can ask that one, and it
 // has begun with the job, perhaps.
-func TestAnHeirThatIsNoMember(t *testing.T) {
+func TestASuccessorThatIsNoMember(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		to   grid.PeerID
