@@ -84,8 +84,8 @@ func (s *Server) working(r *request) error {
 		return fmt.Errorf("looking for alarms: %w", err)
 	}
 	for _, v := range views {
-		if v.Alarm != "" {
-			return fmt.Errorf("%w: %s", grid.ErrUnavailable, v.Alarm)
+		if len(v.Alarms) > 0 {
+			return fmt.Errorf("%w: %s", grid.ErrUnavailable, v.alarm())
 		}
 	}
 	return s.healthy(r)

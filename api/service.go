@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"io"
+	"strings"
 
 	"gbroker/grid"
 	"gbroker/plan"
@@ -38,8 +39,8 @@ type SiteView struct {
 	Qualities []grid.Quality
 	// Offset is how far the site's clock is ahead of this one's, within Bound; Bound 0 is not measured.
 	Offset, Bound grid.Tick
-	Version       string // of the program there, "" until heard
-	Alarm         string // of the site itself: what is wrong with this broker, and what to do
+	Version       string   // of the program there, "" until heard
+	Alarms        []string // of the site itself: what is wrong with this broker, and what to do
 	// Started and Accuracy are of the site itself: how many jobs its estimates of
 	// starts are judged by, and how good those were of the jobs that had to wait.
 	Started  int
@@ -52,6 +53,9 @@ type SiteView struct {
 	Addresses  []string
 	ProposedBy []string // how the neighbours are called here that have it as a member
 }
+
+// alarm is all that is wrong with this broker, as it is told.
+func (v *SiteView) alarm() string { return strings.Join(v.Alarms, "; ") }
 
 // What the API needs of a broker is three services, each with a table of routes of its own: what one may not do is not
 // in the table that he gets. Errors wrap the kinds of grid (ErrInvalid, ErrNotFound, ErrForbidden, ErrNotYet, ErrUnavailable).

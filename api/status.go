@@ -303,7 +303,7 @@ func newSite(v SiteView) Site {
 		Send:      v.Send,
 		Draining:  v.Site.Draining,
 		Batch:     v.Site.Batch,
-		Alarm:     v.Alarm,
+		Alarm:     v.alarm(),
 		Version:   v.Version,
 		Reach:     v.Site.Reach,
 	}

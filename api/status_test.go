@@ -108,8 +108,8 @@ func TestSiteJSON(t *testing.T) {
 			Link: grid.Link{Rates: []grid.Rate{{Size: 1024, BytesPerSecond: 500, Measured: true}, {Size: 2048, BytesPerSecond: 700}}}},
 			`{"name":"h","peer":"","state":"alive","contact":"","rtt_s":null,"bandwidth":[{"size_bytes":1024,"bytes_per_s":500,"measured":true,"age_s":1.5,"spread":0.25,"by_hour":true},` +
 				`{"size_bytes":2048,"bytes_per_s":700,"measured":false}],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"load":null,"version":"","clock_offset_s":null,"clock_bound_s":null,"alarm":"","estimates":null}`},
-		{SiteView{Site: grid.Site{Name: "c", Reach: []grid.SiteName{"a", "b"}}, State: grid.Dead, Contact: grid.Refused, Offset: -1500, Bound: 2, Alarm: "a duplicate"},
-			`{"name":"c","peer":"","state":"dead","contact":"refused","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"load":null,"version":"","clock_offset_s":-1.5,"clock_bound_s":0.002,"alarm":"a duplicate","estimates":null,"reach":["a","b"]}`},
+		{SiteView{Site: grid.Site{Name: "c", Reach: []grid.SiteName{"a", "b"}}, State: grid.Dead, Contact: grid.Refused, Offset: -1500, Bound: 2, Alarms: []string{"a duplicate", "a full disk"}},
+			`{"name":"c","peer":"","state":"dead","contact":"refused","rtt_s":null,"bandwidth":[],"processes":0,"speed":0,"self":false,"send":false,"draining":false,"load":null,"version":"","clock_offset_s":-1.5,"clock_bound_s":0.002,"alarm":"a duplicate; a full disk","estimates":null,"reach":["a","b"]}`},
 	} {
 		if b, err := json.Marshal(newSite(c.v)); err != nil || string(b) != c.want {
 			t.Errorf("got  %s, %v\nwant %s", b, err, c.want)

@@ -2,10 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -46,9 +44,7 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 	shot, err := s.batch.Snapshot(limited)
 	if p, ok := s.batch.(pbs.Poller); ok && err == nil {
 		// It tells the last good listing for a while yet, which must not put off the alarm.
-		if trouble := p.Trouble(); trouble != "" {
-			err = errors.New(trouble)
-		}
+		err = p.Trouble()
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -77,13 +73,14 @@ func (s *site) see(ctx context.Context, alarmed bool) bool {
 
 // tell keeps an alarm as long as the batch system starts nothing, or is not understood whole.
 func (s *site) tell(shot plan.Snapshot) {
-	text := strings.Join(faults(shot), "; ")
-	if text == "" {
+	list := faults(shot)
+	if len(list) == 0 {
 		if s.trouble.Swap(nil) != nil {
 			s.log.Info("nothing is wrong with the batch system any more")
 		}
 		return
 	}
+	text := strings.Join(list, "; ")
 	if was := s.trouble.Swap(&text); was == nil || *was != text {
 		s.log.Warn("the batch system is not as it should be", zap.String("why", text))
 	}
@@ -128,19 +125,14 @@ func (s *site) become(processes int, load grid.Load, cohorts []grid.Cohort) {
 	}
 }
 
-// alarm is what is wrong with this broker, its batch system or its disk; "" is nothing.
-func (s *site) alarm() string { return strings.Join(s.alarms(), "; ") }
-
+// alarms are what is wrong with this broker, its batch system or its disk.
 func (s *site) alarms() []string {
 	all := []string{}
 	if text, stands := s.broker.Alarm(); stands {
 		all = append(all, text)
 	}
-	if text := s.shortage(); text != "" {
-		all = append(all, text)
-	}
-	for _, p := range []*atomic.Pointer[string]{&s.trouble, &s.stale} {
-		if text := p.Load(); text != nil {
+	for _, text := range []*string{s.shortage(), s.trouble.Load(), s.stale.Load()} {
+		if text != nil {
 			all = append(all, *text)
 		}
 	}

@@ -22,7 +22,7 @@ type glance struct {
 	shot  plan.Snapshot // the rest of what is held
 	err   error
 	polls int
-	down  string // why polls fail, while the last listing is still told
+	down  error // why polls fail, while the last listing is still told
 }
 
 func (s *glance) Snapshot(context.Context) (plan.Snapshot, error) {
@@ -33,7 +33,7 @@ func (s *glance) Snapshot(context.Context) (plan.Snapshot, error) {
 
 func (s *glance) Poll() { s.polls++ }
 
-func (s *glance) Trouble() string { return s.down }
+func (s *glance) Trouble() error { return s.down }
 
 // What the batch system shows is the site; while it shows nothing there is an alarm that says what to mend.
 func TestTheBatchSystemIsFollowed(t *testing.T) {
@@ -44,23 +44,24 @@ func TestTheBatchSystemIsFollowed(t *testing.T) {
 		broker: broker.NewBroker(core.Config{}, nil, broker.Ports{Log: zap.NewNop()}),
 	}
 	s.meter = newMeter(s)
-	if s.see(t.Context(), false); s.alarm() != "" {
-		t.Errorf("one poll that failed is an alarm: %s", s.alarm())
+	alarm := func() string { return strings.Join(s.alarms(), "; ") }
+	if s.see(t.Context(), false); alarm() != "" {
+		t.Errorf("one poll that failed is an alarm: %s", alarm())
 	}
-	if s.see(t.Context(), true); !strings.Contains(s.alarm(), "sinfo: nobody answers") || !strings.Contains(s.alarm(), "gbroker doctor --config /site/gbroker.yaml") {
-		t.Errorf("the alarm is %q", s.alarm())
+	if s.see(t.Context(), true); !strings.Contains(alarm(), "sinfo: nobody answers") || !strings.Contains(alarm(), "gbroker doctor --config /site/gbroker.yaml") {
+		t.Errorf("the alarm is %q", alarm())
 	}
 	batch.err, batch.nodes = nil, []plan.Node{{Cores: 3}, {Cores: 4, Down: true}}
-	if !s.see(t.Context(), true) || s.alarm() != "" || s.facts.Processes != 7 {
-		t.Errorf("seen again, the alarm is %q, the site %+v", s.alarm(), s.facts)
+	if !s.see(t.Context(), true) || alarm() != "" || s.facts.Processes != 7 {
+		t.Errorf("seen again, the alarm is %q, the site %+v", alarm(), s.facts)
 	}
-	batch.down = "scontrol: nobody answers"
-	if s.see(t.Context(), true) || !strings.Contains(s.alarm(), "scontrol: nobody answers") {
-		t.Errorf("polls fail, the last listing is told still, and the alarm is %q", s.alarm())
+	batch.down = errors.New("scontrol: nobody answers")
+	if s.see(t.Context(), true) || !strings.Contains(alarm(), "scontrol: nobody answers") {
+		t.Errorf("polls fail, the last listing is told still, and the alarm is %q", alarm())
 	}
-	batch.down = ""
-	if !s.see(t.Context(), true) || s.alarm() != "" {
-		t.Errorf("polled again, the alarm is %q", s.alarm())
+	batch.down = nil
+	if !s.see(t.Context(), true) || alarm() != "" {
+		t.Errorf("polled again, the alarm is %q", alarm())
 	}
 	for _, stood := range []struct {
 		shot plan.Snapshot
@@ -72,8 +73,8 @@ func TestTheBatchSystemIsFollowed(t *testing.T) {
 		{plan.Snapshot{Unusable: []string{"queue fresh: odd", "and 2 more"}}, "left out: queue fresh: odd, and 2 more"},
 	} {
 		batch.shot = stood.shot
-		if !s.see(t.Context(), true) || !strings.Contains(s.alarm(), stood.says) || stood.says == "" && s.alarm() != "" {
-			t.Errorf("of %+v the alarm is %q", stood.shot, s.alarm())
+		if !s.see(t.Context(), true) || !strings.Contains(alarm(), stood.says) || stood.says == "" && alarm() != "" {
+			t.Errorf("of %+v the alarm is %q", stood.shot, alarm())
 		}
 	}
 	if s.notify(); batch.polls != 1 {

@@ -55,8 +55,8 @@ func checkFiles(c Config, file string) Mistakes {
 		case mode&0o077 != 0:
 			note(c.Data, "the data folder has mode %04o, so that others may enter the jobs' sandboxes: chmod 700 it", mode)
 		default:
-			if text := unwritable(unix.Access(c.Data, unix.W_OK)); text != "" {
-				note(c.Data, "%s", text)
+			if err := unwritable(unix.Access(c.Data, unix.W_OK)); err != nil {
+				note(c.Data, "%v", err)
 			}
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -76,15 +76,15 @@ func checkFiles(c Config, file string) Mistakes {
 	return wrong
 }
 
-// unwritable says why the data folder cannot be written, and the way out; "" is that it can.
-func unwritable(err error) string {
+// unwritable says why the data folder cannot be written, and the way out; nil is that it can.
+func unwritable(err error) error {
 	switch {
 	case err == nil:
-		return ""
+		return nil
 	case errors.Is(err, unix.EROFS):
-		return "the data folder is on a read-only file system: make that writable, or set data to a folder elsewhere"
+		return errors.New("the data folder is on a read-only file system: make that writable, or set data to a folder elsewhere")
 	case errors.Is(err, unix.EACCES):
-		return "the data folder cannot be written by this user: run the command as the daemon's user, or chown it"
+		return errors.New("the data folder cannot be written by this user: run the command as the daemon's user, or chown it")
 	}
-	return fmt.Sprintf("the data folder cannot be written: %v", err)
+	return fmt.Errorf("the data folder cannot be written: %w", err)
 }

@@ -11,11 +11,11 @@ import (
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	for err, says := range map[error]string{unix.EROFS: "read-only file system", unix.EACCES: "chown it", unix.EIO: "input/output error"} {
-		if got := unwritable(err); !strings.Contains(got, says) || strings.Contains(got, "chown") != (err == unix.EACCES) {
-			t.Errorf("%v: %q", err, got)
+		if got := unwritable(err); got == nil || !strings.Contains(got.Error(), says) || strings.Contains(got.Error(), "chown") != (err == unix.EACCES) {
+			t.Errorf("%v: %v", err, got)
 		}
 	}
-	if got := unwritable(nil); got != "" {
+	if got := unwritable(nil); got != nil {
 		t.Error(got)
 	}
 }

@@ -28,17 +28,14 @@ func (s *site) watchDisk(ctx context.Context) error {
 	}
 }
 
-// shortage is what the disks lack for new work, as of now; "" is nothing. While the journal is being opened again it is what
+// shortage is what the disks lack for new work, as of now; nil is nothing. While the journal is being opened again it is what
 // was noted last.
-func (s *site) shortage() string {
+func (s *site) shortage() *string {
 	journal, jobs, err := s.broker.Room()
-	if err == nil {
-		return noRoom(journal, jobs, s.cfg.Data, s.cfg.JobsFolder())
+	if err != nil {
+		return s.full.Load()
 	}
-	if noted := s.full.Load(); noted != nil {
-		return *noted
-	}
-	return ""
+	return noRoom(journal, jobs, s.cfg.Data, s.cfg.JobsFolder())
 }
 
 // noteShortage keeps what the disks lack, and logs where that begins and ends.
@@ -47,28 +44,26 @@ func (s *site) noteShortage() {
 	if err != nil {
 		return // the journal is being opened again: what was noted stays
 	}
-	text := noRoom(journal, jobs, s.cfg.Data, s.cfg.JobsFolder())
-	if text == "" {
-		if s.full.Swap(nil) != nil {
-			s.log.Info("there is room on the disk again")
-		}
-		return
-	}
-	if s.full.Swap(&text) == nil {
+	now := noRoom(journal, jobs, s.cfg.Data, s.cfg.JobsFolder())
+	switch was := s.full.Swap(now); {
+	case was != nil && now == nil:
+		s.log.Info("there is room on the disk again")
+	case was == nil && now != nil:
 		s.log.Error("the disk is full", zap.Int64("free", journal), zap.Int64("free for files of jobs", jobs))
 	}
 }
 
-// noRoom is the alarm; "" is none.
-func noRoom(journal, jobs int64, data, folder string) string {
+// noRoom is the alarm; nil is none.
+func noRoom(journal, jobs int64, data, folder string) *string {
 	where, left := data, journal
 	switch {
 	case journal < broker.Reserve:
 	case jobs <= 0:
 		where, left = folder, jobs
 	default:
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("the disk of %s has %s free, no more than is kept back for the jobs that are here: no new job, offer or file is taken; what ends, is cancelled or removed is still written down. "+
+	text := fmt.Sprintf("the disk of %s has %s free, no more than is kept back for the jobs that are here: no new job, offer or file is taken; what ends, is cancelled or removed is still written down. "+
 		"Make room there, or remove ended jobs", where, grid.FormatSize(max(left, 0)>>20<<20))
+	return &text
 }

@@ -17,7 +17,11 @@ func TestNoRoom(t *testing.T) {
 		{broker.Reserve - 1, 1 << 40, "the disk of /data has 63MiB free, no more than is kept back"},
 		{1 << 40, 0, "the disk of /shared has 0 free"},
 	} {
-		if got := noRoom(k.journal, k.jobs, "/data", "/shared"); !strings.HasPrefix(got, k.says) || (k.says == "") != (got == "") {
+		got := ""
+		if text := noRoom(k.journal, k.jobs, "/data", "/shared"); text != nil {
+			got = *text
+		}
+		if !strings.HasPrefix(got, k.says) || (k.says == "") != (got == "") {
 			t.Errorf("%d and %d: %q", k.journal, k.jobs, got)
 		}
 	}

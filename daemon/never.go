@@ -37,9 +37,9 @@ func couldBeSpread(j *grid.Job, d grid.Decision, known []sized) bool {
 	return tooWide(&spread, known) == nil
 }
 
-// unheard warns of a job for which every site that has been heard of is too small: one of which nothing is known yet may be larger. "" where
+// unheard warns of a job for which every site that has been heard of is too small: one of which nothing is known yet may be larger. Nil where
 // one has the cores, or all are known.
-func unheard(j *grid.Job, known []sized) string {
+func unheard(j *grid.Job, known []sized) error {
 	var silent []string
 	for _, s := range known {
 		switch c := &j.Sites; {
@@ -47,17 +47,17 @@ func unheard(j *grid.Job, known []sized) string {
 		case s.processes == 0:
 			silent = append(silent, string(s.name))
 		case j.Coallocation != nil || j.Demand.Cores() <= s.processes:
-			return ""
+			return nil
 		}
 	}
 	if len(silent) == 0 || j.Demand.Cores() == 0 {
-		return ""
+		return nil
 	}
 	asked := fmt.Sprintf("the %d processors", j.Demand.Cores())
 	if j.Demand.Cores() == 1 {
 		asked = "the processor"
 	}
-	return fmt.Sprintf("no site that has been heard of has %s that it asks for, and nothing is known yet of %s: it waits until one can run it", asked, strings.Join(silent, ", "))
+	return fmt.Errorf("no site that has been heard of has %s that it asks for, and nothing is known yet of %s: it waits until one can run it", asked, strings.Join(silent, ", "))
 }
 
 // Never says of each job why no site that is known here could ever run it; nil where one may. Those that any site can run are not asked about.

@@ -81,12 +81,12 @@ func TestUnheard(t *testing.T) {
 		"several may have it together":     {spread, []sized{{name: "a", processes: 8}, {name: "c"}}, false},
 		"it asks for nothing that is told": {grid.Job{}, []sized{{name: "c"}}, false},
 	} {
-		if why := unheard(&k.job, k.known); (why != "") != k.warns || k.warns && !strings.Contains(why, "40 processors that it asks for, and nothing is known yet of c:") {
-			t.Errorf("%s: %q", name, why)
+		if why := unheard(&k.job, k.known); (why != nil) != k.warns || k.warns && !strings.Contains(why.Error(), "40 processors that it asks for, and nothing is known yet of c:") {
+			t.Errorf("%s: %v", name, why)
 		}
 	}
 	one := grid.Job{Demand: grid.Demand{Chunks: []grid.Chunk{{Count: 1, Processes: 1, Cores: 1}}}}
-	if why := unheard(&one, []sized{{name: "c"}}); !strings.Contains(why, " has the processor that it asks for") {
+	if why := unheard(&one, []sized{{name: "c"}}); why == nil || !strings.Contains(why.Error(), " has the processor that it asks for") {
 		t.Error(why)
 	}
 }

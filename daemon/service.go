@@ -124,8 +124,8 @@ func (s service) keepSecrets(of map[grid.JobID][]byte) (drop func(again bool, er
 
 func (s service) Warnings(j *grid.Job) []string {
 	list := s.site.notifier.Unsent(&j.Terms)
-	if why := unheard(j, s.site.sizes()); why != "" {
-		list = append(list, why)
+	if why := unheard(j, s.site.sizes()); why != nil {
+		list = append(list, why.Error())
 	}
 	return list
 }
@@ -351,7 +351,7 @@ func (s service) Cancel(ctx context.Context, who api.Identity, id grid.JobID) (g
 func (s service) Sites(context.Context) ([]api.SiteView, error) {
 	accuracy := s.site.broker.Accuracy()
 	list := []api.SiteView{{
-		Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarm: s.site.alarm(), Version: version.Version,
+		Site: s.site.factsNow(), Peer: s.site.self, Self: true, Send: true, State: grid.Alive, Alarms: s.site.alarms(), Version: version.Version,
 		Started: accuracy.Started, Accuracy: accuracy.Accuracy,
 	}}
 	for _, m := range s.site.memberList() {

@@ -244,7 +244,7 @@ func (w *neighbourWatch) take(asked bool) {
 		w.refused("cannot be read")
 		return
 	case n.same(w.now):
-		w.refused("")
+		w.alarm.Store(nil)
 		if asked {
 			w.log.Info("neighbours unchanged", zap.Int("members", len(n.Members)))
 		}
@@ -255,17 +255,13 @@ func (w *neighbourWatch) take(asked bool) {
 		w.refused("are refused")
 		return
 	}
-	w.refused("")
+	w.alarm.Store(nil)
 	w.now = n
 	w.log.Info("neighbours taken up", zap.Int("members", len(n.Members)))
 }
 
-// refused raises the alarm that the file is not taken up; "" ends it.
+// refused raises the alarm that the file is not taken up.
 func (w *neighbourWatch) refused(why string) {
-	if why == "" {
-		w.alarm.Store(nil)
-		return
-	}
 	text := fmt.Sprintf("the neighbours in %s %s, and the old ones stay: 'gbroker check --config %s' says why", w.config.Neighbours, why, w.config.File)
 	w.alarm.Store(&text)
 }

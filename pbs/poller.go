@@ -4,6 +4,6 @@ package pbs
 type Poller interface {
 	// Poll asks for one now, as something has changed, and returns at once.
 	Poll()
-	// Trouble is why nothing is known of the batch system now; "" is well.
-	Trouble() string
+	// Trouble is why nothing is known of the batch system now; nil is well.
+	Trouble() error
 }

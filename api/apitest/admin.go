@@ -65,17 +65,17 @@ func (s *Service) End(_ context.Context, _ api.Identity, id grid.JobID, e api.En
 func (s *Service) Raise(alarm string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sites[0].Alarm = alarm
+	s.sites[0].Alarms = []string{alarm}
 }
 
 // Resume ends the alarm of the first site; without one there is nothing to resume.
 func (s *Service) Resume(context.Context) (api.Asking, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fail == nil && s.sites[0].Alarm == "" {
+	if s.fail == nil && len(s.sites[0].Alarms) == 0 {
 		return api.Asking{}, fmt.Errorf("%w: this broker was not stopped: nothing to resume", grid.ErrInvalid)
 	}
-	s.sites[0].Alarm = ""
+	s.sites[0].Alarms = nil
 	return api.Asking{Asked: []string{"b"}}, s.fail
 }
 
@@ -83,7 +83,7 @@ func (s *Service) Resume(context.Context) (api.Asking, error) {
 func (s *Service) HadDuplicate(context.Context) (api.Asking, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fail == nil && s.sites[0].Alarm != "" {
+	if s.fail == nil && len(s.sites[0].Alarms) > 0 {
 		return api.Asking{}, fmt.Errorf("%w: this broker is stopped", grid.ErrUnavailable)
 	}
 	return api.Asking{Asked: []string{"b"}}, s.fail

@@ -135,7 +135,7 @@ func TestForgotten(t *testing.T) {
 		b.far.set(func() { b.far.forgetful, b.far.down = true, nil })
 		b.far.change(id, func(k *Job) { k.State = Done })
 		b.far.change(other, func(k *Job) { k.State = Done })
-		for b.Trouble() != "" {
+		for b.Trouble() != nil {
 			b.later(time.Second)
 		}
 		b.later(lostTime / 2)

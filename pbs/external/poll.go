@@ -224,12 +224,9 @@ func (p *poller) pause() time.Duration {
 	return jitter(p.refresh)
 }
 
-// trouble is why nothing is known now; "" is well.
-func (p *poller) trouble() string {
+// trouble is why nothing is known now; nil is well.
+func (p *poller) trouble() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.err == nil {
-		return ""
-	}
-	return p.err.Error()
+	return p.err
 }

@@ -132,8 +132,8 @@ func (s *System) Poll() {
 	}
 }
 
-// Trouble is why nothing is known of the batch system now; "" is well.
-func (s *System) Trouble() string { return s.poller.trouble() }
+// Trouble is why nothing is known of the batch system now; nil is well.
+func (s *System) Trouble() error { return s.poller.trouble() }
 
 // alone waits until nobody else works on a thing, and works on it until the function that
 // it gives is called.

@@ -73,7 +73,7 @@ func TestTroubleIsToldAndAskedLess(t *testing.T) {
 		if b.far.polled() < 10 || b.far.polled() > 50 {
 			t.Errorf("%d polls in half an hour of trouble", b.far.polled())
 		}
-		if b.Trouble() == "" {
+		if b.Trouble() == nil {
 			t.Error("there is no trouble")
 		}
 		for what, err := range map[string]error{
@@ -86,8 +86,8 @@ func TestTroubleIsToldAndAskedLess(t *testing.T) {
 		}
 		b.far.set(func() { b.far.down = nil })
 		b.later(2 * time.Minute)
-		if p := b.progress(j); p.Phase != grid.Waiting || p.Local != id || b.Trouble() != "" {
-			t.Errorf("afterwards: %+v, %q", p, b.Trouble())
+		if p := b.progress(j); p.Phase != grid.Waiting || p.Local != id || b.Trouble() != nil {
+			t.Errorf("afterwards: %+v, %v", p, b.Trouble())
 		}
 	})
 }
