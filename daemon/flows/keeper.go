@@ -205,7 +205,7 @@ func (k *Keeper) take(who api.Identity, s api.FlowSubmission, parts []api.FlowPa
 	defer k.taking.Unlock()
 	for _, f := range k.all() {
 		if f.spec.User == who.Name && f.spec.Parent == "" && f.spec.Submission.Key == s.Key {
-			if what := differs(&f.spec.Submission, &s); what != "" {
+			if what, differ := differs(&f.spec.Submission, &s); differ {
 				return nil, false, nil, fmt.Errorf("%w: the key is that of the workflow %s, which differs in %s: use another key", grid.ErrInvalid, f.spec.ID, what)
 			}
 			return f, true, nil, nil

@@ -86,8 +86,8 @@ func (k *Keeper) sweep(f *flow) {
 	}
 }
 
-// differs tells in what a workflow is not the one that was handed in under the same key before.
-func differs(a, b *api.FlowSubmission) string {
+// differs tells whether a workflow is not the one that was handed in under the same key before, and in what.
+func differs(a, b *api.FlowSubmission) (what string, differ bool) {
 	for _, c := range []struct {
 		what string
 		a, b any
@@ -96,8 +96,8 @@ func differs(a, b *api.FlowSubmission) string {
 		{"a workflow from which it goes on", a.Resumes, b.Resumes},
 	} {
 		if !same(c.a, c.b) {
-			return c.what
+			return c.what, true
 		}
 	}
-	return ""
+	return "", false
 }
