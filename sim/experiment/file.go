@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/goccy/go-yaml/ast"
@@ -185,31 +186,31 @@ func (v *number) ReadNode(d *form.Decoder, n ast.Node, what string) {
 		of.Kind, forms = workload.Choose, forms+1
 	}
 	*v = number{of}
-	if wrong := v.check(forms); wrong != "" && len(d.Mistakes) == before {
-		d.Note(n, "%s", wrong)
+	if wrong := v.check(forms); wrong != nil && len(d.Mistakes) == before {
+		d.Note(n, "%v", wrong)
 	}
 }
 
-// check says why it is no distribution; "" if it is one.
-func (v *number) check(forms int) string {
+// check says why it is no distribution; nil if it is one.
+func (v *number) check(forms int) error {
 	d := &v.Numbers
 	switch {
 	case forms > 1:
-		return "a number has one form: poisson, exponential, lognormal, choose, or from and to alone"
+		return errors.New("a number has one form: poisson, exponential, lognormal, choose, or from and to alone")
 	case d.To != 0 && d.To < d.From, d.Kind == workload.Uniform && d.To <= d.From:
-		return fmt.Sprintf("from %v to %v: there is nothing between them", d.From, d.To)
+		return fmt.Errorf("from %v to %v: there is nothing between them", d.From, d.To)
 	case d.Kind == workload.Poisson && !(d.Mean > 0 && d.Mean <= workload.MostPoisson):
-		return fmt.Sprintf("poisson: %v: the mean is above 0 and at most %d", d.Mean, workload.MostPoisson)
+		return fmt.Errorf("poisson: %v: the mean is above 0 and at most %d", d.Mean, workload.MostPoisson)
 	case (d.Kind == workload.Exponential || d.Kind == workload.Lognormal) && !(d.Mean > 0):
-		return fmt.Sprintf("the mean of a distribution is above 0, not %v", d.Mean)
+		return fmt.Errorf("the mean of a distribution is above 0, not %v", d.Mean)
 	case d.Kind == workload.Lognormal && !(d.CV > 0 && d.CV <= 20):
-		return fmt.Sprintf("lognormal: cv: %v: the deviation, as a part of the mean, is above 0 and at most 20", d.CV)
+		return fmt.Errorf("lognormal: cv: %v: the deviation, as a part of the mean, is above 0 and at most 20", d.CV)
 	case d.Kind != workload.Lognormal && d.CV != 0:
-		return "cv is a field of lognormal alone"
+		return errors.New("cv is a field of lognormal alone")
 	case d.Kind == workload.Choose && (len(d.Of) == 0 || len(d.Of) > 1000):
-		return "choose: from 1 to 1000 values"
+		return errors.New("choose: from 1 to 1000 values")
 	}
-	return ""
+	return nil
 }
 
 // least and most are the bounds of what may be drawn; false where there is no upper one.

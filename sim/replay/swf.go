@@ -162,9 +162,9 @@ func (s *scanner) parse(text []byte, r *record) error {
 		if n == fields {
 			return bad(s.line, "more than %d fields", fields)
 		}
-		v, why := number(text[:end], used>>n&1 == 1)
-		if why != "" {
-			return bad(s.line, "field %d (%s): %.40q %s", n+1, fieldNames[n], text[:end], why)
+		v, err := number(text[:end], used>>n&1 == 1)
+		if err != nil {
+			return bad(s.line, "field %d (%s): %.40q %v", n+1, fieldNames[n], text[:end], err)
 		}
 		r[n] = v
 		n++
@@ -176,9 +176,15 @@ func (s *scanner) parse(text []byte, r *record) error {
 	return nil
 }
 
-// number reads a field, or says why it can not be. A field that is not used may have
-// decimals and be negative.
-func number(text []byte, whole bool) (v int64, why string) {
+// Why a field is no number that can be used.
+var (
+	errNoNumber = errors.New("is not a number")
+	errTooLarge = errors.New("is too large")
+	errNegative = errors.New("is negative; only -1, unknown, may be")
+)
+
+// number reads a field. One that is not used may have decimals and be negative.
+func number(text []byte, whole bool) (v int64, err error) {
 	digits := text
 	negative := digits[0] == '-'
 	if negative {
@@ -186,32 +192,30 @@ func number(text []byte, whole bool) (v int64, why string) {
 	}
 	if !whole {
 		if point := bytes.IndexByte(digits, '.'); point >= 0 {
-			if _, why := number(append([]byte("0"), digits[point+1:]...), true); why == notANumber {
-				return 0, why
+			if _, err := number(append([]byte("0"), digits[point+1:]...), true); err == errNoNumber {
+				return 0, err
 			}
 			digits = digits[:point]
 		}
 	}
 	if len(digits) == 0 {
-		return 0, notANumber
+		return 0, errNoNumber
 	}
 	for _, c := range digits {
 		if c < '0' || c > '9' {
-			return 0, notANumber
+			return 0, errNoNumber
 		}
 		if v = min(v*10+int64(c-'0'), longest+1); v > longest {
-			why = "is too large"
+			err = errTooLarge
 		}
 	}
 	switch {
-	case why != "":
-		return 0, why
+	case err != nil:
+		return 0, err
 	case negative && whole && v != 1:
-		return 0, "is negative; only -1, unknown, may be"
+		return 0, errNegative
 	case negative:
-		return -v, ""
+		return -v, nil
 	}
-	return v, ""
+	return v, nil
 }
-
-const notANumber = "is not a number"
