@@ -33,8 +33,8 @@ alarms: what needs the administrator. It ends with exit code 1 where there is an
 		if err != nil {
 			return err
 		}
-		if text := wrongFile(*file); text != "" {
-			o.Alarms = append(o.Alarms, text)
+		if err := wrongFile(*file); err != nil {
+			o.Alarms = append(o.Alarms, err.Error())
 		}
 		if asJSON {
 			err = cli.PrintJSON(cmd.OutOrStdout(), o)
@@ -50,12 +50,12 @@ alarms: what needs the administrator. It ends with exit code 1 where there is an
 }
 
 // wrongFile is the alarm for a configuration with which the daemon would not start again; of the neighbours' file it tells itself.
-func wrongFile(file string) string {
+func wrongFile(file string) error {
 	var wrong daemon.Mistakes
 	if _, err := daemon.LoadConfig(file); errors.As(err, &wrong) {
-		return fmt.Sprintf("%s has mistakes: the daemon goes on with what it has read before, and will not start with them: 'gbroker check --config %s' says why", file, file)
+		return fmt.Errorf("%s has mistakes: the daemon goes on with what it has read before, and will not start with them: 'gbroker check --config %s' says why", file, file)
 	}
-	return ""
+	return nil
 }
 
 func printOverview(w io.Writer, o *api.Overview) error {

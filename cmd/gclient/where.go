@@ -82,10 +82,10 @@ others is told as if it were to start now.`,
 			} else if err := printProspects(cmd.OutOrStdout(), found); err != nil {
 				return err
 			}
-			if why := keptBack(&d.parsed.Job.Terms, time.Now()); why != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "gclient: it would be kept back at its home: %s. The times are as if it were to start now\n", why)
+			if why := keptBack(&d.parsed.Job.Terms, time.Now()); len(why) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "gclient: it would be kept back at its home: %s. The times are as if it were to start now\n", strings.Join(why, ", and "))
 			}
-			if why := beyondFee(d.parsed.Job.Terms.Fee, found.Sites); why != "" {
+			if why, beyond := beyondFee(d.parsed.Job.Terms.Fee, found.Sites); beyond {
 				warnings(cmd, []string{why})
 			}
 			if found.Chosen == nil && !together(found.Several) {
@@ -102,8 +102,7 @@ others is told as if it were to start now.`,
 }
 
 // keptBack is why a job would not be given a place at once, which those who are asked are not told.
-func keptBack(t *grid.Terms, now time.Time) string {
-	var why []string
+func keptBack(t *grid.Terms, now time.Time) (why []string) {
 	if t.Held {
 		why = append(why, "until it is released")
 	}
@@ -113,7 +112,7 @@ func keptBack(t *grid.Terms, now time.Time) string {
 	if len(t.After) > 0 {
 		why = append(why, "for what other jobs come to")
 	}
-	return strings.Join(why, ", and ")
+	return why
 }
 
 // nobody says that no site can run a job: now, or at all.
