@@ -119,6 +119,8 @@ func TestWhereFilesAreMissing(t *testing.T) {
 	}{
 		"its home does not know it":     {nil, false, true},
 		"its home waits for them":       {&grid.Record{State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning}}, true, true},
+		"its home has looked for them":  {&grid.Record{State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning}, AtHome: grid.AtHome{Unsupplied: true}}, false, true},
+		"its home would find them":      {&grid.Record{State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning}, AtHome: grid.AtHome{Unsupplied: true}}, true, false},
 		"its home has it without them":  {&grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}, false, true},
 		"its home has it, and them":     {&grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Owning}}, true, false},
 		"another has it, and so had it": {&grid.Record{State: grid.Ready, Tenure: grid.Tenure{Role: grid.Watching}}, false, false},

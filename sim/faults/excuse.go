@@ -290,11 +290,19 @@ func (w *world) excused(f *fact) bool {
 	return f.home.gone || f.waitsInVain() || f.unknown && !f.isPart() && !w.taught(f) || !fits
 }
 
-// waitsInVain: its home has lost that its files came, and waits for them, or has it without them.
+// waitsInVain: its home has lost that its files came, and waits for them, or has it without them. A home that knows that it has lost that looks for them.
 func (f *fact) waitsInVain() bool {
 	r, files := f.home.disk.recordOf(f.id), f.home.disk.folders[f.id]
-	waits := r == nil || r.State == grid.Submitted || r.State == grid.StageIn
-	return f.unsupplied && (waits || r.Role == grid.Owning && (files == nil || !files.inputs))
+	missing := files == nil || !files.inputs
+	switch {
+	case !f.unsupplied:
+		return false
+	case r == nil:
+		return !f.home.w.taught(f)
+	case r.State == grid.Submitted || r.State == grid.StageIn:
+		return missing || !r.Unsupplied
+	}
+	return r.Role == grid.Owning && missing
 }
 
 // taught: somebody whom the home hears owns the job, and tells it.

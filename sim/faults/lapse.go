@@ -99,7 +99,7 @@ func (t *truth) setBack(s *site, l lapse) {
 		files := s.disk.folders[f.id]
 		gone := slices.ContainsFunc(s.lapses, func(l lapse) bool { return l.files }) && (files == nil || !files.inputs)
 		// Whose user was told the end brings no files any more.
-		f.unsupplied = f.unsupplied || f.files && (f.uploaded || f.told != 0) && r != nil && (gone || r.State == grid.Submitted || r.State == grid.StageIn)
+		f.unsupplied = f.unsupplied || f.files && (f.uploaded || f.told != 0) && (r == nil || gone || r.State == grid.Submitted || r.State == grid.StageIn)
 		if f.stale = r != nil && !l.words; f.stale {
 			continue // what its user was told stands beside the journal, and is read at the next start
 		}

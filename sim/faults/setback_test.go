@@ -54,6 +54,7 @@ func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 		{"its journal has not, and its owner tells", func(x *scene) { x.b.disk.records["job"] = record(grid.Running) }, false},
 		{"its journal has not, and its owner is gone", func(x *scene) { x.b.disk.records["job"] = record(grid.Running); x.b.gone = true }, true},
 		{"its journal has it without the files that came", func(x *scene) { x.f.uploaded, x.f.files = true, true; x.a.disk.records["job"] = record(grid.Submitted) }, true},
+		{"its journal has not, nor its disk the files, and its owner tells", func(x *scene) { x.f.uploaded, x.f.files = true, true; x.b.disk.records["job"] = record(grid.Running) }, false},
 		{"its journal has it, and not its end, and it needs no files", func(x *scene) { x.f.told = grid.Failed; x.a.disk.records["job"] = record(grid.Submitted) }, false},
 		{"its journal has it, and no files came", func(x *scene) { x.a.disk.records["job"] = record(grid.Submitted) }, false},
 	} {
@@ -71,6 +72,22 @@ func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 				t.Errorf("out of every queue: %+v", x.w.result.Violation)
 			}
 		})
+	}
+}
+
+// A home that has lost a job with its files, and learns it again, waits for them in vain where it is to begin anew.
+func TestAJobThatIsLearntAgainHasNoFiles(t *testing.T) {
+	t.Parallel()
+	for _, files := range []bool{false, true} {
+		x := newScene(t)
+		x.f.uploaded, x.f.files = true, true
+		x.w.truth.setBack(x.a, lapse{since: at(100), files: true, words: true})
+		x.a.disk.folder("job").inputs = files
+		x.a.disk.records["job"] = &grid.Record{State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning}, AtHome: grid.AtHome{Unsupplied: true}}
+		x.f.unknown = false
+		if excused := len(x.w.open()) == 0; excused == files {
+			t.Errorf("its files are there %t: excused %t", files, excused)
+		}
 	}
 }
 
