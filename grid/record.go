@@ -237,7 +237,18 @@ const ToldFor = 60 * Day
 
 // LastWord is, in short, the last that the user of a job was told, as it stands beside the journal.
 type LastWord struct {
-	Job     JobID
-	State   State
-	Removed bool
+	Job      JobID
+	State    State
+	ExitCode int // of an end
+	Signal   int
+	Removed  bool
+}
+
+// Word is that record in short.
+func (r *Record) Word() LastWord {
+	w := LastWord{Job: r.Job.ID, State: r.State, Removed: r.Removed}
+	if r.State.Terminal() {
+		w.ExitCode, w.Signal = r.ExitCode, r.Signal
+	}
+	return w
 }

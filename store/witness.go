@@ -117,8 +117,7 @@ func (w *witness) openTold(name string) error {
 // word is where the last word on a job stands, and what it is in short.
 type word struct {
 	at, length int64
-	state      grid.State
-	removed    bool
+	is         grid.LastWord
 }
 
 // lastWords finds the last word on each job, but for those that are too old, and how far the file is
@@ -137,7 +136,8 @@ func (w *witness) lastWordsTo(to int64) (last map[string]word, whole int64, err 
 		if err != nil {
 			return nil // passed over
 		}
-		at.state, at.removed = r.State, r.Removed
+		r.Job.ID = grid.JobID(job)
+		at.is = r.Word()
 		if r.Ended <= now {
 			newest = max(newest, r.Ended)
 		}
@@ -245,7 +245,7 @@ func (w *witness) wanted(want func(grid.LastWord) bool) (list []grid.Record, err
 	jobs := slices.SortedFunc(maps.Keys(last), func(a, b string) int { return cmp.Compare(last[a].at, last[b].at) })
 	for _, job := range jobs {
 		at := last[job]
-		if !want(grid.LastWord{Job: grid.JobID(job), State: at.state, Removed: at.removed}) {
+		if !want(at.is) {
 			continue
 		}
 		text := make([]byte, at.length)

@@ -83,7 +83,7 @@ func TestWhatWasToldStays(t *testing.T) {
 			t.Errorf("%s: %d told, want %d: %v", name, len(got), len(k.want), err)
 		}
 		for n, r := range k.want {
-			if words[n] != (grid.LastWord{Job: r.Job.ID, State: r.State}) {
+			if words[n] != r.Word() {
 				t.Errorf("%s: in short %+v", name, words[n])
 			}
 		}

@@ -70,9 +70,13 @@ func (c *recovery) recallTold() {
 	c.cfg.Told = nil
 }
 
-// lacks brings a record up to what was told; false is that it has that.
+// lacks brings a record up to what was told; false is that it has that. The older journal may have another end of it: one that was told in a part
+// that is lost with the file of that time.
 func (c *recovery) lacks(j *job, t *grid.Record) bool {
-	ended := t.State.Terminal() && t.State != j.rec.State && (t.State != grid.Lost || !j.rec.State.Terminal())
+	r := &j.rec
+	w := t.Word()
+	another := w.State != r.State || w.ExitCode != r.ExitCode || w.Signal != r.Signal
+	ended := t.State.Terminal() && another && (t.State != grid.Lost || !r.State.Terminal())
 	switch {
 	case ended, t.Removed:
 		c.becomeAsTold(j, t)

@@ -84,6 +84,7 @@ func TestWhatWasToldIsRecalled(t *testing.T) {
 		"gained after LOST":      {lost, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him, her}},
 		"LOST, known as that":    {lost, told(grid.Lost, false, false), grid.Lost, false, false, nil},
 		"another end":            {other, told(grid.Killed, true, false), grid.Killed, true, false, []grid.PeerID{him, her}},
+		"another exit code":      {other, told(grid.Completed, false, false), grid.Completed, false, false, []grid.PeerID{him, her}},
 		"no LOST after an end":   {other, told(grid.Lost, false, false), grid.Completed, false, false, nil},
 		"removed":                {before, told(grid.Completed, false, true), grid.Completed, false, true, []grid.PeerID{him}},
 		"a wish":                 {before, told(grid.Ready, true, false), grid.Ready, true, false, nil},
@@ -244,6 +245,18 @@ func TestWhatTheFileBesideLacks(t *testing.T) {
 	u.Group(&grid.Group{ID: grid.NewGroupID("a", "01ARZ3NDEKTSV4RRFFQ69G5FAX"), CancelRequested: true})
 	if !u.Heard(grid.LastWord{Job: jobOf(me, "a", "5").ID, State: grid.Killed}) {
 		t.Error("that it was removed is no other word")
+	}
+	seven := grid.Record{Job: jobOf(me, "a", "7"), State: grid.Completed, Ended: now, Run: grid.Run{ExitCode: 1}}
+	u.Job(&seven)
+	if u.Heard(seven.Word()) || u.Words()[seven.Job.ID] {
+		t.Error("what the file has is another word")
+	}
+	u.Job(&seven)
+	if !u.Heard(grid.LastWord{Job: seven.Job.ID, State: grid.Completed, ExitCode: 2}) || !u.Heard(grid.LastWord{Job: seven.Job.ID, State: grid.Completed, ExitCode: 1, Signal: 9}) {
+		t.Error("another exit code, or a signal, is no other word")
+	}
+	if u.Heard(seven.Word()) {
+		t.Error("what the file has at last is another word")
 	}
 	want := map[grid.JobID]bool{jobOf(me, "a", "1").ID: true, jobOf(me, "a", "5").ID: true, jobOf(me, "a", "6").ID: true, cancelled.Template(): true}
 	if got := u.Words(); !maps.Equal(got, want) {

@@ -17,9 +17,8 @@ type Unwritten struct {
 }
 
 type unwritten struct {
-	state   grid.State
-	removed bool
-	ended   grid.Tick
+	word  grid.LastWord
+	ended grid.Tick
 }
 
 // NewUnwritten is for the journal of a home, as it is read at an instant.
@@ -30,19 +29,20 @@ func NewUnwritten(home grid.PeerID, now grid.Tick) *Unwritten {
 // Job takes a record of the journal.
 func (u *Unwritten) Job(r *grid.Record) {
 	if r.Job.Home == u.home && r.State.Terminal() {
-		u.add(r.Job.ID, unwritten{r.State, r.Removed, r.Ended})
+		u.add(unwritten{r.Word(), r.Ended})
 	}
 }
 
 // Group takes a group of the journal; one that is open tells its cancel at each start.
 func (u *Unwritten) Group(g *grid.Group) {
 	if g.CancelRequested && g.Ended != 0 {
-		u.add(g.ID.Template(), unwritten{state: grid.Submitted, ended: g.Ended})
+		u.add(unwritten{grid.LastWord{Job: g.ID.Template(), State: grid.Submitted}, g.Ended})
 	}
 }
 
-func (u *Unwritten) add(id grid.JobID, w unwritten) {
-	u.words[grid.JobID(strings.Clone(string(id)))] = w
+func (u *Unwritten) add(w unwritten) {
+	w.word.Job = grid.JobID(strings.Clone(string(w.word.Job)))
+	u.words[w.word.Job] = w
 	u.last = max(u.last, w.ended)
 }
 
@@ -52,7 +52,7 @@ func (u *Unwritten) Heard(w grid.LastWord) (other bool) {
 	if !known {
 		return false
 	}
-	if k.state == w.State && k.removed == w.Removed {
+	if k.word == w {
 		delete(u.words, w.Job)
 		return false
 	}

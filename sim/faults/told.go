@@ -228,7 +228,7 @@ func (t *truth) loaded(s *site) {
 		if f.home != s || f.removed || r == nil && (!f.accepted || f.unknown) {
 			continue
 		}
-		if f.stale && (r == nil || !r.State.Terminal() || r.State == grid.Lost || s.disk.witness.toldOther(f.id, r.State)) {
+		if f.stale && (r == nil || !r.State.Terminal() || r.State == grid.Lost || s.disk.witness.toldOther(f.id, r)) {
 			continue // what its user was told is beside the journal, and is read now
 		}
 		if r == nil {

@@ -36,10 +36,10 @@ func (w witness) has(id grid.JobID, end grid.State) bool {
 	return told && last.record.State == end
 }
 
-// toldOther: its user was told another end of the job last.
-func (w witness) toldOther(id grid.JobID, end grid.State) bool {
+// toldOther: its user was told another end of the job last than a record has.
+func (w witness) toldOther(id grid.JobID, r *grid.Record) bool {
 	last, told := w.told[id]
-	return told && last.record.State.Terminal() && last.record.State != grid.Lost && last.record.State != end
+	return told && last.record.State.Terminal() && last.record.State != grid.Lost && (last.record.State != r.State || last.record.ExitCode != r.ExitCode)
 }
 
 // said lists what users were told, in a fixed order.
@@ -60,8 +60,8 @@ func (d *disk) unwritten(home grid.PeerID, now grid.Tick) map[grid.JobID]bool {
 	for _, g := range d.groups {
 		u.Group(g)
 	}
-	for id, w := range d.witness.told {
-		u.Heard(grid.LastWord{Job: id, State: w.record.State, Removed: w.record.Removed})
+	for _, w := range d.witness.told {
+		u.Heard(w.record.Word())
 	}
 	return u.Words()
 }
