@@ -75,22 +75,6 @@ func TestASetBackHomeEndsWhatItKnows(t *testing.T) {
 	}
 }
 
-// A home that has lost a job with its files, and learns it again, waits for them in vain where it is to begin anew.
-func TestAJobThatIsLearntAgainHasNoFiles(t *testing.T) {
-	t.Parallel()
-	for _, files := range []bool{false, true} {
-		x := newScene(t)
-		x.f.uploaded, x.f.files = true, true
-		x.w.truth.setBack(x.a, lapse{since: at(100), files: true, words: true})
-		x.a.disk.folder("job").inputs = files
-		x.a.disk.records["job"] = &grid.Record{State: grid.StageIn, Tenure: grid.Tenure{Role: grid.Owning}, AtHome: grid.AtHome{Unsupplied: true}}
-		x.f.unknown = false
-		if excused := len(x.w.open()) == 0; excused == files {
-			t.Errorf("its files are there %t: excused %t", files, excused)
-		}
-	}
-}
-
 // What is told after a home was set back counts, and what others know of before too.
 func TestWordsAfterASetBackCount(t *testing.T) {
 	t.Parallel()
