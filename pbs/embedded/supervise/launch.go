@@ -83,7 +83,12 @@ func inside(what string, parts ...string) (string, error) {
 }
 
 func refused(what, name string, err error) error {
-	if strings.Contains(err.Error(), "escapes from parent") {
+	// Package os gives this error no name. Those around it have the user's own names in their texts.
+	cause := err
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		cause = next
+	}
+	if cause.Error() == "path escapes from parent" {
 		return fmt.Errorf("the %s %q leads out of the job's sandbox by a symbolic link", what, name)
 	}
 	return fmt.Errorf("the %s %q: %w", what, name, err)

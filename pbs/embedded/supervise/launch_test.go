@@ -38,6 +38,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		`the working directory "x": `:                               {func(s *Spec) { s.Program.Directory = "x" }, "a file", 0o644},
 		`the input file "../../in" leads out of`:                    {change: func(s *Spec) { s.Program.Input = "../../in" }},
 		`the input file "none": `:                                   {change: func(s *Spec) { s.Program.Input = "none" }},
+		`the input file "path escapes from parent": `:               {change: func(s *Spec) { s.Program.Input = "path escapes from parent" }},
 		`the input file "out/in" leads out of the job's sandbox by`: {change: func(s *Spec) { s.Program.Input = "out/in" }},
 		`the input file ".": is no regular file`:                    {change: func(s *Spec) { s.Program.Input = "." }},
 		`the output file "/dev/null" is absolute`:                   {change: func(s *Spec) { s.Program.Output = "/dev/null" }},
