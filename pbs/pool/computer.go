@@ -62,31 +62,47 @@ func (s *System) ready(c *computer) bool {
 	return c.registered && c.session != "" && c.status.Availability == line.Free && time.Since(c.seen) < s.absent()
 }
 
-// away is why a computer takes no jobs now; "" of one that does.
-func (s *System) away(c *computer) string {
+// absence is why a computer takes no jobs now, if it takes none.
+type absence int
+
+const (
+	present absence = iota // it takes jobs
+	silent
+	inUse
+	closed
+	paused
+)
+
+// String is how people are told of it.
+func (a absence) String() string {
+	return [...]string{present: "", silent: "not heard", inUse: "in use by its owner", closed: "closed by its owner's rules", paused: "paused by its owner"}[a]
+}
+
+// away is whether a computer takes jobs now, and why not.
+func (s *System) away(c *computer) absence {
 	switch {
 	case s.ready(c):
-		return ""
+		return present
 	case c.session == "" || time.Since(c.seen) >= s.absent():
-		return "not heard"
+		return silent
 	case c.status.Availability == line.Active:
-		return "in use by its owner"
+		return inUse
 	case c.status.Availability == line.Barred:
-		return "closed by its owner's rules"
+		return closed
 	}
-	return "paused by its owner"
+	return paused
 }
 
 // back is when a computer is presumed to take jobs again. Of owners at work, and of their rules, its forecast knows; a pause and a silence are
 // presumed to last as long again as they have, and no shorter than until a next report.
 func (s *System) back(c *computer, now grid.Tick) grid.Tick {
 	var lasts time.Duration
-	switch {
-	case s.ready(c):
+	switch s.away(c) {
+	case present:
 		return now
-	case c.session == "" || time.Since(c.seen) >= s.absent():
+	case silent:
 		lasts = time.Since(c.seen)
-	case c.status.Availability == line.Paused:
+	case paused:
 		lasts = time.Since(c.since)
 	default:
 		return now + 1
@@ -108,9 +124,10 @@ func (s *System) sorted() (list []*computer) {
 }
 
 func (s *System) node(c *computer) plan.Node {
+	away := s.away(c)
 	return plan.Node{
 		Name: grid.NodeName(c.name), Cores: c.facts.Cores, Memory: c.facts.Memory, Resources: c.facts.Named(), Speed: c.facts.Speed,
-		Architecture: c.facts.Architecture, System: c.facts.System, Properties: c.facts.Properties, Down: !s.ready(c), Why: s.away(c),
+		Architecture: c.facts.Architecture, System: c.facts.System, Properties: c.facts.Properties, Down: away != present, Why: away.String(),
 	}
 }
 

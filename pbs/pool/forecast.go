@@ -16,7 +16,7 @@ type forecast struct {
 	at        grid.Tick
 	rule      desks.Rule
 	offers    offers
-	away      []string // why each computer takes no jobs now; "" of one that does
+	away      []absence // of each computer
 	computers []desks.Computer
 	errors    []float64 // of what was foreseen before, as desks.Sure takes them
 	planned   *desks.Planned
@@ -141,12 +141,12 @@ func (f *foresight) stay(p desks.Place) plan.Stay {
 
 // doubt is why it is not sure when a job begins on a computer.
 func (o *forecast) doubt(at int) string {
-	if o.away[at] == "" {
+	if o.away[at] == present {
 		return ""
 	}
 	free := 0
-	for _, why := range o.away {
-		if why == "" {
+	for _, a := range o.away {
+		if a == present {
 			free++
 		}
 	}

@@ -122,7 +122,7 @@ func (s *System) Snapshot(context.Context) (plan.Snapshot, error) {
 	shot := s.snapshot(s.queue)
 	l := s.look(s.sorted(), shot.At)
 	s.mu.Unlock()
-	shot.Forecast, shot.Cohorts = l.plan(), desks.Cohorts(l.at, l.computers, func(i int) bool { return l.away[i] == "" })
+	shot.Forecast, shot.Cohorts = l.plan(), desks.Cohorts(l.at, l.computers, func(i int) bool { return l.away[i] == present })
 	return shot, nil
 }
 

@@ -28,7 +28,9 @@ func (s *System) whereabouts(e *entry, p *grid.Progress) {
 		p.Still = fmt.Sprintf("the result of computer %s, which is not trusted, waits to be compared with that of another", c.name)
 	case time.Since(c.seen) >= s.absent():
 		p.Still = fmt.Sprintf("computer %s, which has it, is not heard", c.name)
-	case e.report.State == line.Suspended && s.away(c) != "":
-		p.Still = fmt.Sprintf("suspended: computer %s is %s", c.name, s.away(c))
+	case e.report.State == line.Suspended:
+		if away := s.away(c); away != present {
+			p.Still = fmt.Sprintf("suspended: computer %s is %s", c.name, away)
+		}
 	}
 }

@@ -36,11 +36,11 @@ func (j *job) tend(ctx context.Context, p Process) {
 		if j.stands() {
 			continue
 		}
-		switch why, sure := j.excess(p); {
-		case why == "":
+		switch over, sure := j.excess(p); {
+		case over == nil:
 			looks = 0
 		case sure || looks == enoughLooks-1:
-			j.end(p, why)
+			j.end(p, over)
 			return
 		default:
 			looks++
@@ -48,8 +48,8 @@ func (j *job) tend(ctx context.Context, p Process) {
 	}
 }
 
-// excess is the owner's limit that the job is over, in words, and whether one look is enough to be sure; "" is none.
-func (j *job) excess(p Process) (why string, sure bool) {
+// excess is that the job is over a limit of the owner, and whether one look is enough to be sure; nil is none.
+func (j *job) excess(p Process) (over error, sure bool) {
 	if most := j.agent.config.Disk; most > 0 {
 		total := int64(0)
 		j.walk(func(_ string, info os.FileInfo) error {
@@ -59,13 +59,13 @@ func (j *job) excess(p Process) (why string, sure bool) {
 			return nil
 		})
 		if total > most {
-			return fmt.Sprintf("it took %d bytes of disk, and the owner of its computer gives %d", total, most), true
+			return fmt.Errorf("it took %d bytes of disk, and the owner of its computer gives %d", total, most), true
 		}
 	}
 	if most := j.Room; most > 0 {
 		if taken := p.Memory(most); taken > most {
-			return fmt.Sprintf("it took %d bytes of memory, and has %d on its computer", taken, most), false
+			return fmt.Errorf("it took %d bytes of memory, and has %d on its computer", taken, most), false
 		}
 	}
-	return "", true
+	return nil, true
 }

@@ -63,5 +63,5 @@ func (a *Agent) computer() line.Computer {
 // unneeded tells that no job is here, the owner is away and has barred nothing, there is power, and nobody uses the processors.
 func (a *Agent) unneeded() bool {
 	s := a.owner.look()
-	return len(a.held()) == 0 && !s.Active && s.Barred == "" && !s.Battery && s.Idle >= leastIdle
+	return len(a.held()) == 0 && !s.Active && s.Barred == nil && !s.Battery && s.Idle >= leastIdle
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -16,7 +17,7 @@ func TestWhenTheSpeedIsMeasured(t *testing.T) {
 		"idle":            {Sight{Idle: 1}, nil, true},
 		"a job is here":   {Sight{Idle: 1}, map[string]*job{"t": {}}, false},
 		"owner at work":   {Sight{Idle: 1, Active: true}, nil, false},
-		"not its hours":   {Sight{Idle: 1, Barred: "its owner gives the hours from 18 to 8"}, nil, false},
+		"not its hours":   {Sight{Idle: 1, Barred: errors.New("its owner gives the hours from 18 to 8")}, nil, false},
 		"on battery":      {Sight{Idle: 1, Battery: true}, nil, false},
 		"others' program": {Sight{Idle: 0.6}, nil, false},
 	} {

@@ -36,7 +36,7 @@ type job struct {
 	killing   chan struct{} // closed when the pool wants its end
 	suspended bool
 	clock     stopwatch
-	over      string // the limit of the owner for which it was ended
+	over      error // the limit of the owner for which it was ended
 }
 
 // stopwatch measures how long a program runs, without suspensions.
@@ -217,8 +217,8 @@ func (j *job) follow(ctx context.Context, p Process) (Outcome, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.over != "" && o.Cause == line.ByRequest {
-		o.Cause, o.Detail = line.Killed, j.over // by its own fault: it is not started again elsewhere, to do the same
+	if j.over != nil && o.Cause == line.ByRequest {
+		o.Cause, o.Detail = line.Killed, j.over.Error() // by its own fault: it is not started again elsewhere, to do the same
 	}
 	return o, err
 }
@@ -250,9 +250,9 @@ func (j *job) checkpoint(ctx context.Context) {
 }
 
 // end ends the program for a reason of this computer.
-func (j *job) end(p Process, why string) {
+func (j *job) end(p Process, over error) {
 	j.mu.Lock()
-	j.over = why
+	j.over = over
 	j.mu.Unlock()
 	if err := p.Kill(); err != nil {
 		j.agent.log.Warn("a job cannot be ended", zap.String("tag", j.tag), zap.Error(err))

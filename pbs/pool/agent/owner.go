@@ -17,9 +17,9 @@ type Owner interface {
 
 // Sight is the computer as its owner has it.
 type Sight struct {
-	Active bool   // the owner is at work: nothing of the pool may run
-	Barred string // why no job may begin or go on now, in words: hours, battery, pause; "" is none
-	Paused bool   // that is the owner's own word
+	Active bool  // the owner is at work: nothing of the pool may run
+	Barred error // why no job may begin or go on now: hours, battery, pause; nil where one may
+	Paused bool  // that is the owner's own word
 	// Battery tells that the computer has no other power.
 	Battery bool
 	Idle    float64 // part of the processors that nobody but jobs of the pool uses
@@ -115,7 +115,7 @@ func (w *watcher) look() Sight {
 func (w *watcher) active() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.sight.Active || w.sight.Barred != ""
+	return w.sight.Active || w.sight.Barred != nil
 }
 
 // barred says why no job may begin.
@@ -125,10 +125,7 @@ func (w *watcher) barred() error {
 	if w.sight.Active {
 		return errors.New("its owner is at work")
 	}
-	if w.sight.Barred != "" {
-		return errors.New(w.sight.Barred)
-	}
-	return nil
+	return w.sight.Barred
 }
 
 func (w *watcher) status() (line.Availability, string, float64) {
@@ -136,9 +133,9 @@ func (w *watcher) status() (line.Availability, string, float64) {
 	defer w.mu.Unlock()
 	switch {
 	case w.sight.Paused:
-		return line.Paused, w.sight.Barred, 0
-	case w.sight.Barred != "":
-		return line.Barred, w.sight.Barred, 0
+		return line.Paused, w.sight.Barred.Error(), 0
+	case w.sight.Barred != nil:
+		return line.Barred, w.sight.Barred.Error(), 0
 	case w.sight.Active:
 		return line.Active, "its owner is at work", 0
 	}

@@ -48,7 +48,7 @@ func TestWhatAWatcherSaw(t *testing.T) {
 			case at < 10*time.Second:
 				return Sight{Active: true, Idle: 0.1}
 			case at < 30*time.Second:
-				return Sight{Battery: true, Barred: "it runs on battery", Idle: 1}
+				return Sight{Battery: true, Barred: errBattery, Idle: 1}
 			}
 			return Sight{Idle: 0.5}
 		}))

@@ -68,20 +68,26 @@ func (d *Desk) Look(now time.Time) Sight {
 	s.Active = !d.last.IsZero() && now.Sub(d.last) < d.Rules.Quiet
 	s.Barred = d.barred(now, s.Battery)
 	if _, err := os.Stat(d.Pause); !errors.Is(err, fs.ErrNotExist) {
-		s.Barred, s.Paused = "its owner said pause", true
+		s.Barred, s.Paused = errPause, true
 	}
 	return s
 }
 
-func (d *Desk) barred(now time.Time, battery bool) string {
+// What bars jobs from a computer, beside the hours.
+var (
+	errBattery = errors.New("it runs on battery")
+	errPause   = errors.New("its owner said pause")
+)
+
+func (d *Desk) barred(now time.Time, battery bool) error {
 	r := d.Rules
 	switch {
 	case !r.in(now.Hour()):
-		return fmt.Sprintf("its owner gives the hours from %d to %d", r.From, r.To)
+		return fmt.Errorf("its owner gives the hours from %d to %d", r.From, r.To)
 	case !r.Battery && battery:
-		return "it runs on battery"
+		return errBattery
 	}
-	return ""
+	return nil
 }
 
 func (r *Rules) in(hour int) bool {

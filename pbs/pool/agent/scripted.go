@@ -19,9 +19,9 @@ func (s Scripted) Look(time.Time) Sight {
 	case "active":
 		return Sight{Active: true}
 	case "battery":
-		return Sight{Barred: "it runs on battery", Battery: true, Idle: 1}
+		return Sight{Barred: errBattery, Battery: true, Idle: 1}
 	case "paused":
-		return Sight{Barred: "its owner said pause", Paused: true}
+		return Sight{Barred: errPause, Paused: true}
 	}
 	return Sight{Idle: 1}
 }
