@@ -34,3 +34,24 @@ func TestALostJobIsCompletedWithItsOutput(t *testing.T) {
 		}
 	}
 }
+
+// A home has adopted the result of a former owner, when what it had submitted since at the epoch of its own was withdrawn. That its control directory has
+// more attempts than that owner tells of no part of the journal that is lost.
+func TestWithdrawnAttemptsBesideAnAdoptedResult(t *testing.T) {
+	t.Parallel()
+	j, at := jobOf(me, "a", "1"), grid.Epoch{Term: 5}
+	for adopted, behind := range map[grid.Epoch]bool{{Term: 1, Hop: 2}: false, {}: true} {
+		for later, beyond := range map[grid.Epoch]bool{at: false, {Term: 6}: true} {
+			c := signed(grid.Record{
+				Job: j, State: grid.StageOut, Tenure: grid.Tenure{Role: grid.Watching, Owner: her, Epoch: at},
+				Run: grid.Run{Attempt: 1, End: grid.Completed, Adopted: adopted, Outputs: grid.Manifest{{Path: "out", Size: 1}}},
+			})
+			c.jobs[j.ID].reconciled = false
+			c.Step(c.now+1, Reconciled{Jobs: []grid.JobID{j.ID}, All: true, Attempts: []grid.AttemptID{{Job: j.ID, Epoch: later, Attempt: 2}}})
+			want := behind || beyond
+			if r := c.jobs[j.ID].rec; c.recovery.recounting() != want || (r.State == grid.Assigned) != want {
+				t.Errorf("adopted at %s, an attempt at %s: it is %s, all are asked: %t", adopted, later, r.State, c.recovery.recounting())
+			}
+		}
+	}
+}

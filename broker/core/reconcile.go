@@ -103,7 +103,7 @@ func (c *recovery) reconciled(e Reconciled) {
 			continue
 		}
 		j.later = grid.AttemptID{}
-		if a, any := last[id]; any && c.mayLack(j) && (j.rec.Epoch.Before(a.Epoch) || j.rec.Epoch == a.Epoch && j.rec.Attempt < a.Attempt) {
+		if a, any := last[id]; any && c.mayLack(j) && j.lacksAttempt(a) {
 			c.rolledBack("its own control directories tell of attempts that it lacks", grid.JournalID{})
 			if j.rec.Role == grid.Owning && j.rec.State == grid.Assigned && j.rec.Attempt > 0 {
 				j.later = a
@@ -121,6 +121,19 @@ func (c *recovery) reconciled(e Reconciled) {
 	if !c.traced || slices.ContainsFunc(c.sorted(), func(j *job) bool { return j.unreconciled() && c.mayLack(j) }) {
 		c.armGeneral(reconcileDue, c.cfg.Refresh) // some could not be read
 	}
+}
+
+// lacksAttempt: the journal was written before an attempt that was made here. Where the result of another was adopted the epoch has stayed, and what was made
+// here at it was withdrawn before.
+func (j *job) lacksAttempt(a grid.AttemptID) bool {
+	r := &j.rec
+	switch {
+	case r.Epoch != a.Epoch:
+		return r.Epoch.Before(a.Epoch)
+	case r.Role == grid.Watching && r.Adopted != (grid.Epoch{}):
+		return false
+	}
+	return r.Attempt < a.Attempt
 }
 
 // behind: this site has submitted an attempt that its journal lacks.
