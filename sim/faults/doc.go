@@ -111,6 +111,9 @@
 //	                                   or the end of a rerunnable program, and is the
 //	                                   home, or its home is gone or had heard
 //	                                   of no end (LOST is none)
+//	                                 or it was, of before that withdrawal, the  likewise
+//	                                   other had been submitted when that start
+//	                                   came
 //	                                 its end was told, that site dropped what   nobody has a word of it
 //	                                   it had of it, and both have lost that,
 //	                                   the home with the file beside its journal

@@ -118,7 +118,7 @@ func (e start) decided(earlier start) grid.Tick {
 // before a start after it, or is such a second one.
 func (f *fact) unseen(e start, of *fact, ended grid.Epoch, told grid.Tick) bool {
 	first := func(o start) bool {
-		return o.at < e.at && (f.untraceable(o, e.decided(o)) || f.apart(o, e))
+		return o.at < e.at && f.unknownBy(o, e)
 	}
 	return f.wiped(e, told) || f.endUnheardOf(e.id.Epoch, of, ended, told) || f.untraceable(e, told) || slices.ContainsFunc(f.starts, first)
 }
@@ -133,6 +133,15 @@ func (f *fact) wiped(e start, by grid.Tick) bool {
 // untaken: it was withdrawn, and its start token is gone with the whole machine and was not taken again: a submission that was on its way starts it.
 func (f *fact) untaken(now start) bool {
 	return slices.ContainsFunc(now.where.lapses, func(l lapse) bool { return l.files && l.covers(f.never[now.id]) })
+}
+
+// overtaken: a start began after another was submitted, when that attempt of it was withdrawn, and found no token since; see untaken. Who had submitted the
+// other had been told the truth.
+func (f *fact) overtaken(e, now start) bool { return now.queued < e.at && f.untaken(e) }
+
+// unknownBy: nobody could know of an earlier start when it was decided that there is another.
+func (f *fact) unknownBy(e, now start) bool {
+	return f.untraceable(e, now.decided(e)) || f.apart(e, now) || f.overtaken(e, now)
 }
 
 // forgetsRemoval: with that its home lost that its user had it removed, and what is beside its journal. What was here of it went

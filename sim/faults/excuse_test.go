@@ -56,6 +56,24 @@ func TestASecondStartTakesAnExcuse(t *testing.T) {
 			x.a.lost(50, 500, true)
 			return first, began(900, x.b, 1)
 		}, true},
+		{"the same, and the other had been submitted before", func(x *scene) (start, start) {
+			first, second := began(600, x.a, 1), began(900, x.b, 1)
+			first.queued, x.f.never[first.id], second.queued = at(40), at(60), at(300)
+			x.a.lost(50, 500, true)
+			return first, second
+		}, false},
+		{"the other had been submitted before, and the tokens are there", func(x *scene) (start, start) {
+			first, second := began(600, x.a, 1), began(900, x.b, 1)
+			first.queued, x.f.never[first.id], second.queued = at(40), at(60), at(300)
+			x.a.lost(50, 500, false)
+			return first, second
+		}, true},
+		{"the other had been submitted before, and the tokens were lost, and it was not withdrawn", func(x *scene) (start, start) {
+			first, second := began(600, x.a, 1), began(900, x.b, 1)
+			first.queued, second.queued = at(20), at(300)
+			x.a.lost(50, 500, true)
+			return first, second
+		}, true},
 		{"its site was fenced off before it started there", func(x *scene) (start, start) {
 			x.a.fenced[x.b.peer] = at(50)
 			return began(100, x.b, 1), began(900, x.a, 2)

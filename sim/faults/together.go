@@ -167,7 +167,9 @@ func (t *truth) onlyOnce(r *round, now start) {
 		return
 	}
 	part := t.facts[now.id.Job]
-	unknown := func(f *fact, e start) bool { return f.unknownAt(e, part, now) || part.unknownAt(now, f, e) }
+	unknown := func(f *fact, e start) bool {
+		return f.unknownAt(e, part, now) || part.unknownAt(now, f, e) || f.overtaken(e, now)
+	}
 	for _, e := range r.of.starts {
 		if !r.of.fencedOff(e, now) && !r.of.untraceable(e, now.decided(e)) && !unknown(r.of, e) {
 			r.of.home.w.violate("S4", r.of.id, "%s, which is not rerunnable, starts at %s in round %d, and all of it has started at %s as %s", now.id, now.where.name(), r.n, e.where.name(), e.id)

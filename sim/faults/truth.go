@@ -172,7 +172,7 @@ func (t *truth) started(s *site, l *local) {
 func (f *fact) mayStart(w *world, now start) {
 	same, losses := 0, 0 // starts in this term that the brokers can know of
 	for _, e := range f.starts {
-		if e.id.Epoch.Term != now.id.Epoch.Term || f.untraceable(e, now.decided(e)) || f.apart(e, now) {
+		if e.id.Epoch.Term != now.id.Epoch.Term || f.unknownBy(e, now) {
 			continue
 		}
 		if same++; e.lost {
@@ -190,7 +190,7 @@ func (f *fact) mayStart(w *world, now start) {
 		w.violate("S5", f.id, "%s starts at %s though its user was told %.0f s ago that it is to be cancelled", now.id, now.where.name(), (w.now - f.cancel).Seconds())
 	case !f.rerun:
 		for _, e := range f.starts {
-			if !f.fencedOff(e, now) && !f.untraceable(e, now.decided(e)) && !f.apart(e, now) && !f.waitsForNobody(e, now) {
+			if !f.fencedOff(e, now) && !f.unknownBy(e, now) && !f.waitsForNobody(e, now) {
 				w.violate("S2b", f.id, "%s, which is not rerunnable, starts at %s, and was started at %s as %s before", now.id, now.where.name(), e.where.name(), e.id)
 				return
 			}
