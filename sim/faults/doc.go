@@ -212,7 +212,7 @@
 // A dependency has come true, or cannot, from when its user was told so, whatever is lost of the other job.
 //
 // What is not to start before an instant, and what depends on it, has as much longer to end as the clock of its home was set back; what has
-// nodes reserved, as any clock was. No other job has.
+// nodes reserved, or a deadline, as any clock was. With a deadline it may be in no queue for that long: it may end nowhere by then. No other job has more time.
 //
 // A wish to cancel that an owner has recorded and the home has not yet heard of is not held against
 // the home, as the owner may be gone for ever.

@@ -127,10 +127,10 @@ func (w *world) unended(f *fact, since grid.Tick) {
 }
 
 // longer is how much longer than others a job may take. What is not to start before an instant waits for that so much longer as the
-// clock of its home was set back, and what depends on it too; what has nodes reserved, as any clock was.
+// clock of its home was set back, and what depends on it too; what has nodes reserved, or a deadline, as any clock was.
 func (f *fact) longer() grid.Tick {
 	switch {
-	case f.isWhole() || f.isPart() || f.task != nil:
+	case f.isWhole() || f.isPart() || f.task != nil || f.asked.terms.Deadline != 0:
 		return f.home.w.setBack()
 	case f.asked.is:
 		return f.home.clock.back
@@ -169,7 +169,11 @@ func (w *world) queued() {
 		if f.keptBack() || f.turnToCome() || f.isWhole() && !f.inOneSite() {
 			f.queued = w.now
 		}
-		if f.accepted && !f.removed && f.told == 0 && len(f.starts) == 0 && !w.excused(f) && w.now-max(f.queued, w.storms) > queueBound {
+		bound := queueBound
+		if f.asked.terms.Deadline != 0 { // what can end nowhere by then waits for that instant with its owner
+			bound += f.longer()
+		}
+		if f.accepted && !f.removed && f.told == 0 && len(f.starts) == 0 && !w.excused(f) && w.now-max(f.queued, w.storms) > bound {
 			w.violate("S9", f.id, "%s waits, and has been in no queue for %.0f s", f.id, (w.now - max(f.queued, w.storms)).Seconds())
 			return
 		}
